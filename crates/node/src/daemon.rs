@@ -1,4 +1,4 @@
-//! The daemon: one task that owns everything and reacts.
+//! The daemon: one task that owns all state of the node and reacts to events.
 
 pub mod events;
 pub mod file_watch;
@@ -75,32 +75,32 @@ use crate::{
     },
 };
 
-/// Between two counts of this data server's connections.
+/// The time between two counts of this data server's connections.
 const COUNT: Duration = Duration::from_secs(1);
 
-/// Between two looks for idle connections of data servers that drain.
+/// The time between two looks for idle connections of data servers that drain.
 const RELEASE: Duration = Duration::from_secs(1);
 
-/// Between two sweeps of the TCP table.
+/// The time between two sweeps of the map `tcbs`.
 const SWEEP: Duration = Duration::from_secs(5);
 
-/// So many messages are read in a row, while all else waits: no more find room at the socket.
+/// The most messages that are read in a row while everything else waits. The socket's buffer holds no more.
 const MESSAGES_AT_ONCE: u32 = 2048;
 
-/// What the daemon was told to do at its end.
+/// Why the daemon stopped serving, which decides what is to be done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// To take the host back to what it was.
+    /// The daemon was told to end and to restore the host to what it was.
     TakeDown,
-    /// To leave the packet path for the next daemon.
+    /// The daemon was told to end and to leave the packet path in place for the next daemon.
     LeaveInPlace,
-    /// Its interface is gone.
+    /// An interface of the node is gone.
     WithoutInterface,
-    /// Its interface is back: to begin anew.
+    /// All interfaces are back: the program is to begin anew.
     Again,
 }
 
-/// Everything a node has.
+/// Everything that the daemon of a node has.
 pub struct Daemon {
     pub(super) place: Place,
     pub(super) dataplane: Dataplane,
@@ -124,32 +124,32 @@ pub struct Daemon {
     pub(super) judge: Judge,
     pub(super) desk: Desk,
     pub(super) drain: Drain,
-    /// Messages that are to leave, and where to.
+    /// The messages that are to be sent, each with the address of the node that gets it.
     pub(super) outbox: Vec<(Ipv4Addr, Message)>,
     pub(super) keys: KeyRing,
     pub(super) incarnation: Incarnation,
     pub(super) cpu: CpuMeter,
     pub(super) leaving: Leaving,
-    /// Where baton moves the cluster addresses between candidates, and this is one.
+    /// The failover task. It runs if baton moves the cluster addresses between candidates and this node is one of them.
     pub(super) failover: Option<failover::Running>,
     pub(super) inbox: Inbox,
     pub(super) lost: Lost,
     pub(super) migrations: Migrations,
     pub(super) wanted_hops: watch::Sender<Vec<Ipv4Addr>>,
     pub(super) signals: Signals,
-    /// Messages to this daemon that were dropped, by counter.
+    /// The number of messages to this daemon that were dropped, by counter.
     pub(super) rejected: BTreeMap<u32, u64>,
-    /// Held for as long as this daemon lives.
+    /// The lock on `run_dir`, held for as long as this daemon lives.
     _lock: local_node::Lock,
 }
 
-/// The task that looks after lost messages, and what it is told.
+/// The daemon's handle to the retransmission task: tells it what to look after, and reads its counters.
 pub(super) struct Lost {
     wanted: watch::Sender<retransmission::Wanted>,
     pub(super) counts: std::sync::Arc<retransmission::Counts>,
 }
 
-/// What other tasks report.
+/// The channels by which other tasks report to the daemon.
 pub(super) struct Inbox {
     verdicts: mpsc::Receiver<Verdict>,
     looked: mpsc::Receiver<Looked>,
@@ -160,9 +160,9 @@ pub(super) struct Inbox {
 }
 
 impl Daemon {
-    /// Sets the node up. The order matters: maps before programs, programs before addresses, so that
-    /// no packet ever meets a half. `fresh`: with maps that hold nothing. A start that fails leaves nothing
-    /// half done, and what an earlier daemon set up as it is.
+    /// Sets the node up: maps before programs, and programs before addresses, so that no packet meets a node
+    /// that is half set up. With `fresh` the maps of an earlier daemon are not taken over. A start that fails undoes
+    /// what it has done, and leaves what an earlier daemon set up as it is.
     pub async fn start(place: Place, fresh: bool) -> Result<Self> {
         let run_dir = &place.config.local.run_dir;
         std::fs::create_dir_all(run_dir)
@@ -188,7 +188,7 @@ impl Daemon {
         let signals = Signals::begin()?;
         let incarnation = Incarnation::started_at(clock_now());
         let drain = Drain::resumed(&place.config);
-        // Until the daemon itself speaks.
+        // This says HELLO until the daemon itself does.
         let _succession = successor
             .then(|| Succession::begin(&place, incarnation, drain.is_on()))
             .transpose()?;
@@ -196,7 +196,7 @@ impl Daemon {
         let undo =
             Undo::load(&journal).context("cannot read the journal of changes to this host")?;
         let socket = LccpSocket::open(place.address, place.config.cluster.protocol.number())?;
-        // These have sockets of their own, and are many.
+        // These commands are many, and other tasks read them from sockets of their own.
         socket.hear_not(&[&migration::COMMANDS[..], &[LCCP_HEAD as u8]].concat())?;
         let options = place.options();
         if let Some(pins) = options.pins.as_ref().filter(|_| fresh) {
@@ -296,7 +296,7 @@ impl Daemon {
             place,
         };
         if let Err(error) = daemon.set_up(&options).await {
-            // What an earlier daemon set up serves on.
+            // What an earlier daemon set up goes on serving.
             if !successor {
                 daemon.take_down().await;
             }
@@ -305,8 +305,8 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Reacts until a signal says otherwise. Errors of single events are logged: a running node
-    /// keeps running.
+    /// Reacts to events until a signal ends the daemon or an interface is gone. Errors of single events are logged: a
+    /// running node keeps running.
     pub async fn serve(&mut self, interface: &mut interface_watch::Watch) -> Result<Ending> {
         let mut beat = ticker(self.place.config.cluster.hello);
         let mut sweep = ticker(SWEEP);
@@ -316,7 +316,7 @@ impl Daemon {
         let mut look = ticker(file_watch::INTERVAL);
         let mut file = Watch::begin(&self.place.file);
         let mut buffer = vec![0; LccpSocket::MAX_PACKET];
-        // To set up may have taken longer than a silence.
+        // Setting the node up may have taken longer than the time after which nodes count as silent.
         self.membership.begin(self.now());
         loop {
             tokio::select! {
@@ -334,7 +334,7 @@ impl Daemon {
                     if let (Request::Reload, Response::Done { .. }) = (request, &response) {
                         beat = ticker(self.place.config.cluster.hello);
                     }
-                    // Who asked may have gone.
+                    // The client of the control socket may have gone.
                     let _ = reply.send(response);
                 }
                 Some(verdict) = self.inbox.verdicts.recv() => {
@@ -384,7 +384,8 @@ impl Daemon {
         }
     }
 
-    /// Nobody is silent whose message has come and was not read yet. False if there are so many that some still wait.
+    /// Reads the messages that wait at the socket, because a node whose message has come is not silent. Returns false
+    /// if there are so many that some still wait.
     fn hear_what_waits(&mut self, buffer: &mut [u8]) -> bool {
         for _ in 0..MESSAGES_AT_ONCE {
             match self.socket.try_recv_from(buffer) {
@@ -396,7 +397,7 @@ impl Daemon {
         false
     }
 
-    /// Takes the host back to what it was; goes on past errors and returns them.
+    /// Restores the host to what it was. An error does not stop this: all errors are returned.
     pub async fn take_down(&mut self) -> Vec<anyhow::Error> {
         let pins = Pins::new(&self.place.config.local.bpf_dir);
         let socket = control::socket_path(&self.place.config);
@@ -404,7 +405,7 @@ impl Daemon {
         take_back(&mut self.host, &pins, &socket).await
     }
 
-    /// Tells the task that looks after lost messages what to look after.
+    /// Tells the retransmission task which channels to look after, and with which keys.
     pub(super) fn look_after_channels(&self) {
         self.lost.wanted.send_replace(retransmission::Wanted {
             keys: self.keys.clone(),
@@ -414,24 +415,24 @@ impl Daemon {
         });
     }
 
-    /// The time by which all that this daemon holds is measured, the silence of others above all: it stands still while
-    /// the daemon is not run.
+    /// The daemon's time, by which it measures everything, above all the silence of other nodes. It stands still while
+    /// the daemon is not scheduled.
     pub(super) fn now(&self) -> Moment {
         let now = Moment::after_epoch(self.epoch.elapsed());
         locked(&self.clock).look(now)
     }
 
-    /// HELLO is sent this often from now on.
+    /// Adapts the daemon's clock to a new interval between two HELLOs.
     pub(super) fn retime_clock(&self, hello: Duration) {
         locked(&self.clock).retime(usual_look(hello));
     }
 
-    /// Seconds since the start.
+    /// Seconds since the daemon's start.
     pub(super) fn uptime(&self) -> u64 {
         self.epoch.elapsed().as_secs()
     }
 
-    /// Nobody waits for the result but the log's readers.
+    /// Reloads the configuration for a signal or a changed file. Nobody waits for the result, so it is logged.
     async fn reload_unasked(&mut self) {
         match self.reload().await {
             Ok(message) => info!("{message}"),
@@ -440,7 +441,7 @@ impl Daemon {
     }
 
     async fn answer(&mut self, request: &Request) -> Response {
-        // What is answered may depend on who is not understood.
+        // The answer may depend on which nodes' messages the programs have refused.
         logged(self.hear_of_refused());
         match request {
             Request::Status => match report::status(self) {
@@ -461,12 +462,12 @@ impl Daemon {
         }
     }
 
-    /// What was asked is in force with the next heartbeat, which follows at once.
+    /// Begins or ends draining and sends a heartbeat at once, because it takes effect with the next heartbeat.
     async fn answer_drain(&mut self, wish: &Wish) -> Response {
         match self.drain(wish) {
             Ok(message) => {
                 self.beat().await;
-                // Whoever asked may go by it at once.
+                // The caller may rely on it as soon as it has the answer.
                 logged(self.handle_events());
                 Response::Done { message }
             }
@@ -478,14 +479,14 @@ impl Daemon {
 
     async fn count_connections(&mut self) {
         self.find_containers().await;
-        // On a thread of its own: a table of a million takes a while.
+        // This needs a thread of its own: counting a million connections takes a while.
         match tokio::task::spawn_blocking(Connections::count).await {
             Ok(Ok(connections)) => {
                 if let Some(server) = &mut self.data_server {
                     server.connections = connections;
                 }
                 logged(self.leave().await);
-                // Who has been silent for long is not waited for any more.
+                // A data server that has been silent for long no longer counts as missing in the rings.
                 logged(self.write_rings());
             }
             Ok(Err(error)) => warn!("{error}"),
@@ -504,7 +505,8 @@ impl Daemon {
     }
 }
 
-/// A daemon that runs looks at its clock at least this often: with each HELLO, and that may be late once.
+/// The longest time between two looks at the clock of a daemon that is scheduled normally. It looks with each HELLO,
+/// and one HELLO may be late.
 fn usual_look(hello: Duration) -> Duration {
     2 * hello
 }

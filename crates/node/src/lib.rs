@@ -1,5 +1,6 @@
-//! The daemon of a node: fills the programs' maps, keeps the host and its neighbors informed, and is
-//! never in the way of a packet. Requests that one packet does not decide its agent reads, with sockets of its own.
+//! The daemon of a node: it fills the programs' maps and keeps the host and its neighbors informed. No packet that the
+//! programs can handle alone passes through it. Its agent reads the requests that one packet does not decide, with
+//! sockets of its own.
 //!
 //! ```text
 //!  baton.toml --> tables --> maps --> the programs          checks --> the local server
@@ -10,9 +11,9 @@
 //!  agent --what it has read--> the programs                 desk <-- QUERY of other nodes
 //! ```
 //!
-//! Each role has a room: `connection_server`, `data_server`, `dispatcher`, and for I/O servers and application nodes, which have
-//! none of the above, `saps`. `daemon` is the loop that all share, `peers` what it knows of other nodes, `tables` what it writes
-//! for the programs, `operator` what an operator asks of it.
+//! Each role has a module: `connection_server`, `data_server` and `dispatcher`. I/O servers and application nodes use
+//! none of this: their module is `saps`. `daemon` is the loop that the other roles share, `peers` is what it knows of
+//! other nodes, `tables` is what it writes for the programs, and `operator` is what an operator asks of it.
 
 mod connection_server;
 mod daemon;
@@ -54,20 +55,20 @@ use self::{
 
 /// How the daemon ended.
 pub enum End {
-    /// The host is as it was, but for as many errors, each logged.
+    /// The host is as it was, except for the steps that failed. Each error was logged.
     TakenDown {
-        /// Steps that could not be taken back.
+        /// The number of steps that could not be taken back.
         errors: usize,
     },
     /// Programs, addresses and settings stay for the next daemon.
     LeftInPlace,
-    /// Its interface went away and is back: the program is to begin anew ([`begin_anew`]).
+    /// An interface of the node went away and is back: the program is to begin anew ([`begin_anew`]).
     Again,
 }
 
 /// Runs the node of this machine until it is told to end. On an error at the start, everything that
-/// was set up is taken back, unless it was an earlier daemon's. `fresh`: what that knows of connections is
-/// not taken over.
+/// was set up is taken back, unless an earlier daemon set it up. With `fresh`, what an earlier daemon left in the maps,
+/// connections above all, is not taken over.
 pub async fn run(place: Place, fresh: bool) -> Result<End> {
     if place.me.roles.is_io() || place.me.roles.is_app() {
         return saps::run(place, fresh).await;
@@ -91,7 +92,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
         News::Stopping,
         News::Status("takes this machine back to what it was".into()),
     ]);
-    // With its maps goes what was counted.
+    // The tallies are lost with the maps.
     daemon.tell_tallies();
     daemon.hand_over().await;
     let errors = daemon.take_down().await;
@@ -104,7 +105,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     })
 }
 
-/// Takes back what a daemon of this configuration left, and returns all that could not be.
+/// Takes back what a daemon of this configuration left, and returns an error for each step that failed.
 pub async fn teardown(file: &Path) -> Result<Vec<anyhow::Error>> {
     let config = Config::read(file)?.config;
     let journal = local_node::journal(&config);
@@ -120,7 +121,8 @@ pub async fn teardown(file: &Path) -> Result<Vec<anyhow::Error>> {
     .await)
 }
 
-/// Addresses before programs: without its program a data server would answer with RSTs.
+/// Removes addresses before programs, because a data server without its program would answer with RSTs. Returns an
+/// error for each step that failed.
 async fn take_back(host: &mut Host, pins: &Pins, socket: &Path) -> Vec<anyhow::Error> {
     let mut errors: Vec<anyhow::Error> = host.unwind().await.into_iter().map(Into::into).collect();
     errors.extend(pins.remove().into_iter().map(Into::into));

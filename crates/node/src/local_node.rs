@@ -22,19 +22,19 @@ use super::tables::{self, endpoint};
 pub struct Place {
     /// The file the configuration came from.
     pub file: PathBuf,
-    /// All of it.
+    /// The whole configuration.
     pub config: Config,
     /// This machine's node.
     pub me: Node,
-    /// The interface that clients come by: the first one.
+    /// The interface by which clients' packets come: the first one of the node.
     pub link: Link,
-    /// All its interfaces, that one first.
+    /// All interfaces of the node, the one for clients first.
     pub links: Vec<Link>,
-    /// Its own address: IPv4, as the configuration makes sure.
+    /// The node's own address, which must be IPv4.
     pub address: Ipv4Addr,
-    /// The cookie of its network namespace.
+    /// The cookie of the network namespace that the node runs in.
     pub netns: u64,
-    /// The way to the kernel.
+    /// The netlink socket to the kernel.
     pub netlink: Netlink,
 }
 
@@ -71,8 +71,8 @@ impl Place {
         })
     }
 
-    /// The cluster addresses that this node has to hold: those that it fronts, as connection server or
-    /// switch, and those of its services as a data server.
+    /// The cluster addresses that this node has to hold: as connection server or switch, those whose packets come to
+    /// it ([`Place::fronted`]), and as data server those of its services.
     pub fn cluster_addresses(&self) -> Vec<ClusterAddress> {
         let mut held = self.config.cluster_addresses_of(&self.me.name);
         held.extend(self.fronted());
@@ -81,14 +81,15 @@ impl Place {
         held
     }
 
-    /// The cluster addresses whose packets come to this node, or may.
+    /// The cluster addresses whose packets come to this node, or may come to it.
     pub fn fronted(&self) -> Vec<ClusterAddress> {
         let all = self.config.cluster_addresses().into_iter();
         all.filter(|address| self.config.fronts(&self.me, *address))
             .collect()
     }
 
-    /// The interface that holds a cluster address: where ARP finds it, or where nobody hears of it.
+    /// The interface that holds a cluster address: the first one if this node answers ARP for the address, else `lo`,
+    /// where the LAN does not hear of it.
     pub fn holds_at(&self, address: ClusterAddress) -> &str {
         if self.config.answers_for(&self.me, address) {
             &self.link.name
@@ -97,12 +98,12 @@ impl Place {
         }
     }
 
-    /// The indices of its interfaces.
+    /// The indices of the node's interfaces.
     pub fn interfaces(&self) -> Vec<u32> {
         self.links.iter().map(|link| link.index).collect()
     }
 
-    /// Their names, for people.
+    /// The names of the node's interfaces, for messages to people.
     pub fn interface_names(&self) -> Vec<String> {
         self.links.iter().map(|link| link.name.clone()).collect()
     }
@@ -125,8 +126,8 @@ impl Place {
     }
 }
 
-/// The interfaces that the configuration gives a node, by their names or by the node's address; the one that clients
-/// come by is the first.
+/// The interfaces that the configuration gives a node, by their names or by the node's address. The first one is the
+/// interface by which clients' packets come.
 pub async fn links_of(me: &Node, netlink: &Netlink) -> Result<Vec<Link>> {
     if me.interfaces.is_empty() {
         return Ok(vec![netlink.link_with(me.address.ip()).await?]);
@@ -150,7 +151,7 @@ pub async fn links_of(me: &Node, netlink: &Netlink) -> Result<Vec<Link>> {
 }
 
 /// Whether messages for a node with these interfaces reach one of its programs, if its address is on `holder`. A
-/// packet for an address of the loopback interface comes by any other one.
+/// packet for an address of the loopback interface arrives at one of the other interfaces.
 pub fn is_reached(links: &[Link], holder: &Link) -> bool {
     holder.mac == [0; 6] || links.iter().any(|link| link.index == holder.index)
 }
@@ -167,7 +168,7 @@ async fn warn_of_address_elsewhere(me: &Node, links: &[Link], netlink: &Netlink)
     }
 }
 
-/// What stands for the connection servers as a whole in a switch's membership.
+/// The endpoint that stands for all connection servers together in a switch's membership.
 pub const FRONT: Endpoint = Endpoint {
     address: Address::from_octets([0; 16]),
     port: 0,
@@ -220,13 +221,13 @@ fn connection_servers(config: &Config) -> Result<Cluster> {
     Ok(Cluster::new(nodes, vec![front])?)
 }
 
-/// Keeps a second daemon from running the same node.
+/// The lock that keeps a second daemon from running the same node.
 pub type Lock = Flock<File>;
 
-/// How long a daemon that was killed may take to end: the kernel has to let go of all it held.
+/// How long a killed daemon may take to end, because the kernel has to free everything that it held.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// Takes the lock in `run_dir`; a daemon that was killed leaves it free.
+/// Takes the lock in `run_dir`. The kernel frees the lock of a daemon that was killed.
 pub async fn lock(run_dir: &Path) -> Result<Lock> {
     let path = run_dir.join("lock");
     let mut file =
@@ -245,7 +246,7 @@ pub async fn lock(run_dir: &Path) -> Result<Lock> {
     }
 }
 
-/// The journal of changes to the host.
+/// The path of the journal of changes to the host.
 pub fn journal(config: &Config) -> PathBuf {
     config.local.run_dir.join("undo.json")
 }

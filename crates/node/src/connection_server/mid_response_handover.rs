@@ -1,13 +1,13 @@
-//! Responses under way leave data servers that drain, where their service has `resume = true`. The task that
-//! resumes those of the dead (`resume`) moves those of the living too: it is told who drains.
+//! Responses under way leave data servers that drain, if their service has `resume = true`. The task that resumes the
+//! responses of dead data servers (`resume`) also moves these. This module tells it which data servers drain.
 
 use std::collections::BTreeSet;
 
 use crate::{daemon::Daemon, resume::Fate};
 
 impl Daemon {
-    /// Has the task look, if a data server drains. Not for this node itself: its own program cannot send
-    /// anything to it.
+    /// Tells the task which data servers drain, so that it looks for their responses. This node is left out, because
+    /// its own program cannot send anything to itself.
     pub(crate) fn move_busy(&mut self) {
         if !self.place.me.roles.is_cs() || self.is_on_standby() {
             return;

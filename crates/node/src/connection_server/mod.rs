@@ -1,5 +1,5 @@
-//! What only a connection server's daemon does: who of the candidates is in front, entries that move to another
-//! connection server, and connections whose data server drains or has died.
+//! What only a connection server's daemon does: it takes part in failover, moves entries to another connection server,
+//! and handles connections whose data server drains or has died.
 
 pub mod failover;
 pub mod mid_response_handover;
@@ -12,7 +12,7 @@ use self::segments::Segments;
 
 /// What the daemon of a connection server has besides what every daemon has.
 pub struct ConnectionServer {
-    /// The way of segments in a server's name to clients that nobody has.
+    /// Sends segments in a server's name to clients whose connections no data server has.
     pub segments: Segments,
     /// What the last sweep of the TCP table found.
     pub swept: Swept,
@@ -21,7 +21,7 @@ pub struct ConnectionServer {
 }
 
 impl ConnectionServer {
-    /// Nothing is swept yet.
+    /// Makes the state of a connection server before its first sweep.
     ///
     /// # Errors
     /// The kernel gives no socket to send whole packets by.

@@ -1,5 +1,5 @@
-//! Segments in the server's name. Most are about a connection that has no data server any more: all have refused it, or the one
-//! that had it is dead.
+//! Segments that the connection server sends to clients in the server's name. Most are about a connection that no
+//! longer has a data server: all have refused it, or its owner is dead.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
@@ -7,22 +7,22 @@ use anyhow::{Context, Result};
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TcpHeader, TransportSlice};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// IPPROTO_RAW: the packet brings its own IP header (raw(7)).
+/// IPPROTO_RAW: the sender writes the IP header itself (raw(7)).
 const OWN_HEADER: i32 = 255;
 const TTL: u8 = 64;
 
-/// Where a connection is.
+/// A connection and its position: what its client sends and expects next.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     pub client: SocketAddrV4,
     pub cluster: SocketAddrV4,
-    /// What the client sends next.
+    /// The sequence number that the client sends next.
     pub last_seq: u32,
-    /// What it has acknowledged.
+    /// The sequence number up to which the client has acknowledged.
     pub last_ack: u32,
 }
 
-/// Sends them; the kernel finds the way to the client.
+/// Sends segments to clients by a raw socket. The kernel finds the way to the client.
 pub struct Segments {
     socket: Socket,
 }
@@ -36,7 +36,7 @@ impl Segments {
         Ok(Self { socket })
     }
 
-    /// Has the client say where it is.
+    /// Probes the client, which answers with an acknowledgement of its exact position.
     pub fn probe(&self, known: &Known) -> Result<()> {
         self.send(*known.client.ip(), &probe(known))
     }
@@ -52,7 +52,7 @@ impl Segments {
         self.reset(&asked(packet).context("the refused packet is not TCP over IPv4")?)
     }
 
-    /// Has the client that sent a packet, IP header first, say where it is now.
+    /// Probes the client that sent a packet, which is given with its IP header.
     pub fn probe_sender(&self, packet: &[u8]) -> Result<()> {
         self.probe(&asked(packet).context("what the client sent is not TCP over IPv4")?)
     }
@@ -66,9 +66,9 @@ impl Segments {
     }
 }
 
-/// A byte that the client has already. RFC 9293, 3.10.7.4: a segment outside of the window is answered
-/// with an acknowledgement, which says what comes next on both sides. Nothing of the byte is read. It bears
-/// no timestamps: only a segment that does is measured by them.
+/// Makes a segment with one byte that the client already has. By RFC 9293, 3.10.7.4, a segment outside of the window is
+/// answered with an acknowledgement, which says what comes next on both sides. The client ignores the byte itself. The
+/// segment has no timestamps, so the client does not judge it by them.
 fn probe(known: &Known) -> Vec<u8> {
     let mut header = TcpHeader::new(
         known.cluster.port(),
@@ -81,14 +81,14 @@ fn probe(known: &Known) -> Vec<u8> {
     write(known, header, &[0])
 }
 
-/// What the client believes: the sequence number is the next that it expects (RFC 5961, 3.2).
+/// Makes a RST that the client accepts: its sequence number is the next that the client expects (RFC 5961, 3.2).
 fn reset(known: &Known) -> Vec<u8> {
     let mut header = TcpHeader::new(known.cluster.port(), known.client.port(), known.last_ack, 0);
     header.rst = true;
     write(known, header, &[])
 }
 
-/// Where the connection is by a packet of the client; `None` if nothing may answer that.
+/// Takes the connection's position from a packet of the client; `None` if the packet must not be answered.
 fn asked(packet: &[u8]) -> Option<Known> {
     let sliced = SlicedPacket::from_ip(packet).ok()?;
     let (Some(NetSlice::Ipv4(ip)), Some(TransportSlice::Tcp(tcp))) = (sliced.net, sliced.transport)
@@ -111,7 +111,7 @@ fn write(known: &Known, header: TcpHeader, payload: &[u8]) -> Vec<u8> {
     let (client, cluster) = (known.client.ip().octets(), known.cluster.ip().octets());
     let builder = PacketBuilder::ipv4(cluster, client, TTL).tcp_header(header);
     let mut packet = Vec::with_capacity(builder.size(payload.len()));
-    // A vector takes all that is written, and the lengths fit an IPv4 packet.
+    // Writing to a vector cannot fail, and the lengths fit an IPv4 packet.
     let _ = builder.write(&mut packet, payload);
     packet
 }

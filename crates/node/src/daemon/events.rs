@@ -1,4 +1,4 @@
-//! What the daemon does about what it hears, and what it says.
+//! How the daemon handles messages and events, and what it sends.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -57,7 +57,7 @@ impl Daemon {
                 self.versions.note_understood(now, sender);
                 self.note_understood();
                 self.note_deaf(sender, false);
-                // To hear oneself says nothing of the network.
+                // A HELLO of this node itself says nothing about the network.
                 if sender != self.place.address {
                     self.pulse.handle_sign(now, sender.into());
                 }
@@ -69,7 +69,7 @@ impl Daemon {
                     debug!(%sender, "a HELLO from no data server of this configuration");
                 }
             }
-            // The program passed it up: every data server has refused.
+            // The program passes REFUSED up only when every data server has refused.
             Message::Refused { flow, refusal, .. } => {
                 debug!(client = %flow.client(), ?refusal, "refused by all");
                 if let Some(server) = &self.connection_server {
@@ -78,7 +78,7 @@ impl Daemon {
             }
             Message::Order(order) => self.handle_order(sender, order),
             Message::Account(account) => self.handle_account(sender, &account),
-            // Another task hears them as well.
+            // Other tasks read these from their own sockets.
             Message::Sync { .. }
             | Message::Again(_)
             | Message::Candidate(_)
@@ -88,9 +88,9 @@ impl Daemon {
                 self.pulse.handle_sign(self.now(), sender.into())
             }
             Message::Query(query) => self.handle_query(sender, &query),
-            // Who has asked has heard it too.
+            // The task that asked reads it too.
             Message::Reply(_) => {}
-            // And so has the task that resumes.
+            // The task that resumes responses reads these too.
             Message::Resume(_)
             | Message::Ready(_)
             | Message::Yielded { .. }
@@ -110,7 +110,7 @@ impl Daemon {
         }
     }
 
-    /// What another node has told by a stream.
+    /// Handles what another node has told by a stream.
     pub(crate) fn hear(&mut self, heard: &Heard) {
         match heard.topic {
             Topic::Sizes => self.hear_sizes(heard.from, &heard.text),
@@ -118,10 +118,10 @@ impl Daemon {
         }
     }
 
-    /// A message under the right key was refused for its clock.
+    /// Notes that a message under the right key was refused because of its clock, `ago` before now.
     fn note_stale(&mut self, sender: Ipv4Addr, theirs: Clock, ours: Clock, ago: Duration) {
         if (self.clocks).note_refused(self.now(), sender, theirs, ours, ago) {
-            // It refuses what is said to it, but what is there goes on: it is not dead.
+            // The node refuses messages from here, but its connections go on: it is not dead.
             self.pulse.handle_sign(self.now(), sender.into());
             self.note_deaf(sender, true);
         }
@@ -136,7 +136,7 @@ impl Daemon {
         }
     }
 
-    /// Learns what the programs have refused of other nodes: it has not come here.
+    /// Learns which messages of other nodes the programs have refused: those never reach the daemon's socket.
     pub(crate) fn hear_of_refused(&mut self) -> Result<()> {
         for sender in heartbeat::peers(&self.place.config, self.place.address) {
             let Some(refusals) = self.refused.look(sender)? else {
@@ -158,7 +158,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Whether a node's clock is so wrong that it refuses messages. What it has goes on; it gets nothing new.
+    /// Notes whether a node's clock is so wrong that it refuses messages. Such a node keeps its connections and gets
+    /// no new ones.
     fn note_deaf(&mut self, node: Ipv4Addr, deaf: bool) {
         if self.place.me.roles.needs_pulse() {
             logged(self.tables.mark_deaf(&self.dataplane, node.into(), deaf));
@@ -168,7 +169,8 @@ impl Daemon {
     }
 
     pub(crate) fn handle_hop(&mut self, found: next_hops::Found) -> Result<()> {
-        // Who hears nobody is cut off itself, and cannot say that others are out of reach: back again, it would refuse what is theirs.
+        // A node that hears nobody is cut off itself, and must not take the others for unreachable: once it is back, it
+        // would refuse connections that are theirs.
         if found.1.is_none() && self.pulse.is_cut_off(self.now()) {
             return Ok(());
         }
@@ -187,7 +189,7 @@ impl Daemon {
     pub(crate) fn handle_events(&mut self) -> Result<()> {
         let now = self.now();
         let died = self.hear_of_lives()?;
-        // Whom a CLAIM asks next follows from who is heard.
+        // On a data server, the nodes that are heard decide which node a CLAIM asks next.
         let mut assign = false;
         while let Some(event) = self.membership.poll(now) {
             match event {
@@ -214,7 +216,7 @@ impl Daemon {
         self.bury(&died)
     }
 
-    /// Tells the programs who serves what; writes only what changed.
+    /// Tells the programs which data servers serve which pools. Writes only what changed.
     pub(crate) fn assign_all(&mut self) -> Result<()> {
         self.follow_at_desk()?;
         let now = self.now();
@@ -247,7 +249,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Tells the program whom it asks next who has a connection.
+    /// Tells the program of a data server which node it asks next where a connection is (CLAIM).
     pub(crate) fn write_rings(&mut self) -> Result<()> {
         let Some(server) = self.dataplane.as_data_server() else {
             return Ok(());
@@ -259,7 +261,7 @@ impl Daemon {
             .write_rings(server, now, own, &services, &self.membership)
     }
 
-    /// Has policies that go by load look at the loads, when it is time.
+    /// Writes the assignments again when a policy that depends on load is due.
     fn follow_loads(&mut self) -> Result<()> {
         if self.tables.is_due(self.now()) || self.desk.is_due(self.now()) {
             self.assign_all()
@@ -268,7 +270,7 @@ impl Daemon {
         }
     }
 
-    /// The bytes of a message without a packet from here to another node.
+    /// Encodes a message that carries no client's packet, from this node to `to`, under the key they share.
     pub(crate) fn sealed(&self, message: &Message, to: Ipv4Addr) -> Vec<u8> {
         let pair = NodePair {
             from: self.place.address,
@@ -277,8 +279,8 @@ impl Daemon {
         encode(message, &[], clock_now(), &self.keys.with(to).current, pair)
     }
 
-    /// Once every `hello`: the clock for the programs, a sign of life for the others, and a look at
-    /// what the others said of their loads.
+    /// One heartbeat, due once every `hello`: writes the clock for the programs, sends HELLO to the other nodes, and
+    /// looks at the loads that they reported.
     pub(crate) async fn beat(&mut self) {
         logged(self.hear_of_refused());
         logged(self.tables.write_settings(&self.dataplane, &self.place));
@@ -286,7 +288,7 @@ impl Daemon {
         let cpu = self.cpu.read();
         let messages = heartbeat::messages(self.incarnation, cpu, self.drain.is_on(), &services);
         if self.place.me.roles.is_ds() {
-            // A node hears itself without a network.
+            // A data server takes its own HELLO without the network.
             for message in &messages {
                 let own = self.place.address;
                 let message = self.sealed(message, own);
@@ -305,8 +307,8 @@ impl Daemon {
         logged(self.follow_loads());
     }
 
-    /// What this node says of its services: as a data server how its own server does; as a connection
-    /// server, to a switch, whether it has a data server at all.
+    /// What this node's HELLO says of services. A data server reports the health of its own server for each service; a
+    /// connection server behind a switch reports whether it has a data server at all.
     fn services_said(&self) -> Vec<HelloService> {
         let mut said = Vec::new();
         let services = services_with_places(self.place.config.services_of(&self.place.me.name));

@@ -1,12 +1,12 @@
-//! The configuration file, looked at again and again: has it changed, and is it at rest?
+//! Watching the configuration file: it is read again and again to find out whether it has changed and is complete.
 
 use std::{path::Path, time::Duration};
 
-/// Between two looks.
+/// The time between two looks at the file.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What was seen of a file: all of it, because neither its time nor its length need tell of a change. Files that are copied
-/// with their times, or lead elsewhere by a symbolic link, have the same ones.
+/// What was seen of a file. This is its whole content, because a change need not show in the file's time or length:
+/// a file that is copied with its time, or reached by another symbolic link, may have the same ones.
 #[derive(Default)]
 pub struct Watch {
     seen: Option<Vec<u8>>,
@@ -14,7 +14,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins with the file as it is: that is what was read.
+    /// Begins with the file as it is, and takes that for the configuration that was read.
     pub fn begin(file: &Path) -> Self {
         let content = std::fs::read(file).ok();
         Self {
@@ -23,8 +23,8 @@ impl Watch {
         }
     }
 
-    /// Whether the file is another than the one applied last, and the same as a look ago: whoever writes
-    /// it has finished. Each change is told once, right or wrong.
+    /// Whether the file differs from the one applied last and is the same as at the last look, so that whoever writes
+    /// it has finished. Each change is reported once, whether its content is valid or not.
     pub fn changed(&mut self, file: &Path) -> bool {
         let now = std::fs::read(file).ok();
         let at_rest = now.is_some() && now == self.seen;

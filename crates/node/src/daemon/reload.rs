@@ -1,4 +1,4 @@
-//! Another configuration, without a restart.
+//! Applying another configuration without a restart.
 
 use std::net::SocketAddrV4;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Daemon {
-    /// All of the new configuration, or nothing.
+    /// Reads the configuration file and applies all of it. A file that is wrong or needs a restart changes nothing.
     pub(crate) async fn reload(&mut self) -> Result<String> {
         tell(&[News::Reloading]);
         let outcome = self.apply().await;
@@ -25,7 +25,7 @@ impl Daemon {
 
     async fn apply(&mut self) -> Result<String> {
         let new = Config::read(&self.place.file)?.config;
-        // Before anything of it is applied.
+        // This must come before anything of the new configuration is applied.
         check_routes(&new.services)?;
         let changes = match diff(&self.place.config, &new, &self.place.me.name) {
             Ok(changes) if changes.is_empty() => return Ok("nothing changed".into()),
@@ -94,7 +94,7 @@ impl Daemon {
         held
     }
 
-    /// The same, each with the interface that holds it.
+    /// The cluster addresses that this node needs, each with the interfaces that hold it.
     pub(crate) fn held_places(&self) -> Vec<(ClusterAddress, String)> {
         let places = |address| {
             let holders = self.holders(address).into_iter();
@@ -103,14 +103,14 @@ impl Daemon {
         self.held_addresses().into_iter().flat_map(places).collect()
     }
 
-    /// The services of this node as a data server.
+    /// The services that this node serves as a data server, with their places.
     fn served(&self) -> Result<Vec<(SocketAddrV4, Service)>> {
         let services = services_with_places(self.place.config.services_of(&self.place.me.name))?;
         let owned = services.into_iter().map(|(at, one)| (at, one.clone()));
         Ok(owned.collect())
     }
 
-    /// Removes those of these addresses that are not needed any more where they are.
+    /// Removes each of these addresses from its interface if it is no longer needed there.
     pub(crate) async fn give_up(&mut self, addresses: &[(ClusterAddress, String)]) -> Result<()> {
         let kept = self.held_places();
         for (address, at) in addresses.iter().filter(|place| !kept.contains(place)) {

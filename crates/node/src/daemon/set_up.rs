@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Daemon {
-    /// Maps before programs, programs before addresses, so that no packet ever meets a half.
+    /// Sets up maps before programs, and programs before addresses, so that no packet meets a node that is half set up.
     pub(crate) async fn set_up(&mut self, options: &Options) -> Result<()> {
         if let Some(server) = &mut self.data_server {
             server.relay = mptcp_relay::Running::start(&mut self.host).await?;
@@ -61,10 +61,10 @@ impl Daemon {
         )
     }
 
-    /// Where there are several interfaces, ARP tells of each address at its own interface only: else the other
-    /// networks would send clients' packets to this node for the cluster address. And a data server takes
-    /// clients' packets by whichever interface the connection server sends them, not only by the one that leads
-    /// back to the client.
+    /// Sets sysctls of the interfaces if there are several. ARP then answers for each address only at the interface
+    /// that has it; otherwise the other networks would send clients' packets for the cluster address to this node. A
+    /// data server then takes clients' packets by whichever interface the connection server sends them, not only by
+    /// the one that leads back to the client.
     fn set_interfaces_apart(&mut self) -> Result<()> {
         if self.place.links.len() < 2 {
             return Ok(());
@@ -75,7 +75,7 @@ impl Daemon {
             self.host.set(&Sysctl::arp_ignore(&link.name)?, "1")?;
             self.host.set(&Sysctl::arp_announce(&link.name)?, "2")?;
             let filter = Sysctl::rp_filter(&link.name)?;
-            // The larger value holds; 2 is loose.
+            // The kernel uses the larger of the two values; 2 is loose.
             let own = filter.read().unwrap_or_default();
             let is_strict =
                 own == STRICT || own != "2" && of_all.as_deref().is_ok_and(|all| all == STRICT);
@@ -86,7 +86,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Everything that depends on the configuration, from scratch.
+    /// Writes everything in the maps that depends on the configuration, from scratch.
     pub(crate) async fn write_maps(&mut self) -> Result<()> {
         let now = self.now();
         if self.place.me.roles.is_ds() {
@@ -137,7 +137,7 @@ impl Daemon {
         } else {
             tables::data_server_addresses(config)
         };
-        // Those that are judged here have their flags with their pools, at once.
+        // Services whose requests are judged here get their flags together with their pools.
         let routed: Vec<_> = (held.iter().copied())
             .filter(|(_, service)| service.owner_routes())
             .collect();
@@ -188,7 +188,8 @@ impl Daemon {
         } else {
             self.assign_all()?;
         }
-        // Whose responses these are is in the maps by now: of what it does not see begin it never knows the end.
+        // The services must be in the maps before this: the program cannot tell where a response ends if it has not
+        // seen it begin.
         self.dataplane.follow_responses(
             resumes || moves,
             &self.place.interfaces(),
@@ -197,9 +198,9 @@ impl Daemon {
         self.follow_at_desk()
     }
 
-    /// What this data server knows of its services by looking. Health checks go to the cluster addresses.
-    /// Those must be here before: else a check would go out, to the connection server, and say how another
-    /// data server does.
+    /// Follows the health and the large files of this data server's services. Health checks go to the cluster
+    /// addresses, so this node must have those addresses before. Otherwise a check would leave for the connection
+    /// server and report the health of another data server.
     pub(crate) fn check_servers(&mut self) -> Result<()> {
         if let Some(server) = &mut self.data_server {
             let config = &self.place.config;
@@ -211,8 +212,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// The cluster addresses, where this node is to have them; and the LAN hears of those that it answers
-    /// ARP for.
+    /// Puts the cluster addresses on their interfaces, and announces to the LAN those that this node answers ARP for.
     pub(crate) async fn take_addresses(&mut self) -> Result<()> {
         let taken = self.place_addresses().await?;
         if !taken.is_empty() {
@@ -221,8 +221,9 @@ impl Daemon {
         Ok(())
     }
 
-    /// The same without a word; says which addresses the LAN is to hear of. With failover those that are
-    /// new: where one was already, another node may be in front by now.
+    /// Puts the cluster addresses on their interfaces without announcing them, and returns those that are to be
+    /// announced. With failover these are only the new ones: for an address that was here already, another node may
+    /// be in front.
     pub(crate) async fn place_addresses(&mut self) -> Result<Vec<Ipv4Addr>> {
         let interface = self.place.link.name.clone();
         let failover = self.place.config.failover.as_ref();
@@ -231,12 +232,12 @@ impl Daemon {
         let is_hidden = |(_, at): &&(ClusterAddress, String)| *at != interface;
         let hidden = places.iter().filter(is_hidden).count();
         if hidden > 0 || (hidden == places.len() || has_failover) && !leaves_alone {
-            // Not to answer for an address of another interface, nor to ask in its name.
+            // The interface must not answer ARP for an address of another interface, nor send ARP requests from it.
             self.host.set(&Sysctl::arp_ignore(&interface)?, "1")?;
             self.host.set(&Sysctl::arp_announce(&interface)?, "2")?;
         }
         let mut told = Vec::new();
-        // What others hear of comes last: by then all is ready.
+        // The addresses that the LAN hears of come last, when everything else is ready.
         let (hidden, shown): (Vec<_>, Vec<_>) = places.iter().partition(|(_, at)| *at != interface);
         for (address, at) in hidden.into_iter().chain(shown) {
             let is_new = self.host.add_address(at, address.ip()).await?;

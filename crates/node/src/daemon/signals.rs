@@ -1,5 +1,5 @@
-//! What a node is told by signals. They are heard from before it is set up: one that comes meanwhile must neither be lost
-//! nor leave a half.
+//! What a node is told by signals. They are caught before the node is set up, because a signal that arrives during the
+//! setup must neither be lost nor leave a node that is half set up.
 
 use std::io;
 
@@ -7,16 +7,16 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::daemon::Ending;
 
-/// What one says.
+/// What a signal tells the node to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// To end.
+    /// The node is to end in this way.
     End(Ending),
-    /// To read its configuration again.
+    /// The node is to read its configuration again.
     Reload,
 }
 
-/// From [`Signals::begin`] on.
+/// The signals that this process catches from [`Signals::begin`] on.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -25,7 +25,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// None ends this process from now on: [`Signals::next`] says what came.
+    /// Catches the signals: none of them ends this process anymore, and [`Signals::next`] returns them.
     pub fn begin() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -35,7 +35,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one. Nothing is lost if this is dropped before it is done.
+    /// Waits for the next signal. No signal is lost if this future is dropped before it is ready.
     pub async fn next(&mut self) -> Told {
         tokio::select! {
             _ = self.terminate.recv() => Told::End(Ending::TakeDown),

@@ -1,9 +1,9 @@
 //! Signs of life while a daemon takes the place of an earlier one.
 //!
-//! Setting a node up takes a while, because the kernel looks through the programs. The earlier daemon's
-//! packet path serves meanwhile, but others would take the node's silence for its end, and pools of which it
-//! is all for empty. So it says HELLO from its first moment on, without a word on how its servers do: what
-//! the earlier daemon said last then stands.
+//! Setting a node up takes a while, because the kernel verifies the programs. The earlier daemon's packet path
+//! serves meanwhile, but other nodes would take the node's silence for its end, and would take pools that have no other
+//! data server for empty. So the new daemon says HELLO from its start, without the health of its services: what the
+//! earlier daemon said last of that stays valid.
 
 use anyhow::Result;
 use baton_net::LccpSocket;
@@ -19,11 +19,12 @@ use crate::{
     },
 };
 
-/// Says HELLO until it is dropped.
+/// A task that says HELLO until this is dropped.
 pub struct Succession(JoinHandle<()>);
 
 impl Succession {
-    /// Begins at once; `draining` as the earlier daemon was. To be told only where an earlier daemon's packet path is in place.
+    /// Starts the task. `draining` says whether the earlier daemon was draining. Call this only if an earlier daemon's
+    /// packet path is in place.
     pub fn begin(place: &Place, incarnation: Incarnation, draining: bool) -> Result<Self> {
         let config = &place.config;
         let socket = LccpSocket::open(place.address, config.cluster.protocol.number())?;

@@ -1,5 +1,5 @@
-//! Looks for address translation on this host, which a container engine may set up at any time. To look takes two to
-//! four programs, so one task looks for all services of the node, however many they are.
+//! Looks for address translation on this host, which a container engine may set up at any time. One look runs two to
+//! four programs, so one task looks for all services of the node.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,13 +7,13 @@ use tokio::{sync::watch, task::spawn_blocking, time::sleep};
 
 use baton_net::address_translation::Shown;
 
-/// Between two looks.
+/// The pause between two looks.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// What the last look has shown; `None` before the first one.
+/// Receives the result of the last look; `None` before the first one.
 pub type Looks = watch::Receiver<Option<Arc<Shown>>>;
 
-/// What the last look has shown, if this reader has not had it yet.
+/// Returns the result of the last look if this receiver has not read it yet.
 pub fn unread(looks: &mut Looks) -> Option<Arc<Shown>> {
     if !looks.has_changed().unwrap_or(false) {
         return None;
@@ -21,7 +21,7 @@ pub fn unread(looks: &mut Looks) -> Option<Arc<Shown>> {
     looks.borrow_and_update().clone()
 }
 
-/// Looks now and again, for as long as somebody wants to know. Must be called within a tokio runtime.
+/// Starts a task that looks regularly for as long as a receiver exists. Must be called within a tokio runtime.
 pub fn look() -> Looks {
     look_by(Shown::now, PAUSE)
 }
@@ -30,7 +30,7 @@ fn look_by(look: impl Fn() -> Shown + Copy + Send + 'static, pause: Duration) ->
     let (show, looks) = watch::channel(None);
     tokio::spawn(async move {
         loop {
-            // A look that panics has shown nothing, as one that finds no program to ask.
+            // A look that panics shows nothing, like a look on a host that has none of the programs.
             let shown = spawn_blocking(look).await.unwrap_or_default();
             show.send_replace(Some(Arc::new(shown)));
             tokio::select! {

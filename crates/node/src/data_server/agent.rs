@@ -1,4 +1,4 @@
-//! The agent that reads requests of services whose owners route them.
+//! The agent that reads requests of services whose owners route them, and what the daemon does for it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -35,26 +35,27 @@ use crate::{
     tables::Served,
 };
 
-/// So much of a request is read for a dispatcher, as the program reads of it.
+/// At most this many bytes of a request are read for a dispatcher, as many as the program reads.
 const QUESTION_BYTES: usize = 16 << 10;
 
-/// Nothing is said for so long on a connection that has come to rest.
+/// A connection on which no data was sent or came for this long may have come to rest.
 const REST: Duration = Duration::from_secs(1);
-/// So often each is looked at: a message may be lost, and the last of a response acknowledged late.
+/// Each such connection is looked at about this many times, because a message may be lost and the end of a response may
+/// be acknowledged late.
 const REST_LOOKS: u32 = 3;
 
-/// One that runs.
+/// A running agent.
 pub struct Running {
-    /// Where the program finds it, on 127.0.0.1.
+    /// The port on 127.0.0.1 at which the program finds the agent.
     pub port: u16,
-    /// What it has done.
+    /// The agent's counters.
     pub counters: Arc<Counters>,
     services: watch::Sender<Services>,
     here: Arc<Here>,
 }
 
 impl Running {
-    /// Starts it. Frames come in by the node's interface.
+    /// Starts the agent. Its frames come in by the node's interface.
     pub fn start(server: &DataServer, place: &Place, judge: &Judge) -> Result<Self> {
         let link = &place.link;
         let (services, watch) = watch::channel(HashSet::new());
@@ -82,59 +83,59 @@ impl Running {
         })
     }
 
-    /// What clients may be going to.
+    /// Sets the services whose requests the agent reads, by address.
     pub fn serve(&self, services: HashMap<SocketAddrV4, Served>) {
         self.services
             .send_replace(services.keys().copied().collect());
         *locked(&self.here.served) = services;
     }
 
-    /// From now on dispatchers on other nodes are asked about the requests of services that have one.
+    /// Begins to ask dispatchers on other nodes about the requests of services that have one. Later calls do nothing.
     pub fn ask_dispatchers(&self, server: &DataServer, place: &Place) -> Result<()> {
         if self.here.asking.get().is_none() {
             let asking = Asking::start(server, place, self.here.opinion.clone())?;
-            // Nobody else sets it.
+            // Only this function sets it, so it is still empty.
             let _ = self.here.asking.set(asking);
         }
         Ok(())
     }
 
-    /// What came of the questions to dispatchers.
+    /// Returns the counters of the questions to dispatchers.
     pub fn asked(&self) -> asker::Counts {
         (self.here.asking.get()).map_or_else(asker::Counts::default, Asking::counts)
     }
 
-    /// Has connections leave this data server on which nothing was said for `quiet`, if it is no member of their pools any more.
-    /// Returns at once.
+    /// Has connections on which no data was sent or came for `quiet` leave this data server, if it is no longer a
+    /// member of their pools. Returns at once.
     pub fn let_idle_leave(&self, quiet: Duration) {
         let here = self.here.clone();
         tokio::task::spawn_blocking(move || logged(here.let_idle_leave(quiet)));
     }
 
-    /// Has the program tell connection servers of connections that have come to rest since the last look. Returns at once.
+    /// Has the program tell connection servers which connections have come to rest lately. Returns at once.
     pub fn tell_rests(&self) {
         let here = self.here.clone();
         tokio::task::spawn_blocking(move || logged(here.tell_rests()));
     }
 }
 
-/// This node.
+/// What the agent and the thread for early packets use of this node.
 struct Here {
     reading: Reading,
     mac: [u8; 6],
     opinion: Opinion,
     served: Mutex<HashMap<SocketAddrV4, Served>>,
-    /// One look at a time.
+    /// Held while idle connections are looked at, so that only one look runs at a time.
     leaving: Mutex<()>,
     segments: Segments,
-    /// One look at a time: when the last one was that told of connections at rest.
+    /// The time of the last look for connections at rest. The lock is held during a look, so only one runs at a time.
     rests: Mutex<Option<Instant>>,
-    /// Once a service here has a dispatcher on another node.
+    /// The handle to ask dispatchers, set once a service here has a dispatcher on another node.
     asking: OnceLock<Asking>,
 }
 
 impl Here {
-    /// The service at this address.
+    /// Returns the service at this address.
     fn served(&self, cluster: SocketAddrV4) -> Option<Served> {
         locked(&self.served).get(&cluster).copied()
     }
@@ -161,13 +162,13 @@ impl Here {
         Ok(())
     }
 
-    /// An empty ACK for each connection on which nothing was said for so long.
+    /// Makes an empty ACK for each connection on which no data was sent or came for a time within `quiet`.
     fn idle(&self, quiet: RangeInclusive<Duration>) -> Result<Vec<Vec<u8>>> {
         let services = locked(&self.served).keys().copied().collect();
         let idle = Connections::idle(&services, quiet)?.into_iter();
         let frames = idle.filter_map(|(client, cluster)| {
             let flow = TcbKey::of(client, cluster);
-            // What it acknowledges only the program knows.
+            // Only the program knows the sequence and acknowledgement numbers.
             let (seq, ack) = (0, 0);
             idle_handover::ack(&flow, (seq, ack), self.mac)
         });
@@ -184,7 +185,7 @@ impl early_packets::Sender for Here {
             cluster,
             ack: early.ack,
             window: early.window,
-            // What is to be echoed the program knows.
+            // The program knows the timestamp to be echoed.
             stamps: early.tsval.map(|tsval| (tsval, 0)),
         };
         for (_, frame) in stream.frames(early.seq, &early.bytes, PIECE, early.ends) {

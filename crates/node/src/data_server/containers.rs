@@ -18,7 +18,7 @@ use crate::{daemon::Daemon, tables::services_with_places};
 #[derive(Default)]
 pub struct Containers {
     running: HashMap<SocketAddrV4, Running>,
-    /// What all of them have done.
+    /// The counters of all these relays together.
     pub counters: Arc<Counters>,
     /// The interfaces to the containers, as the dataplane was last told.
     interfaces: BTreeSet<u32>,
@@ -30,7 +30,7 @@ struct Running {
 }
 
 impl Containers {
-    /// From now on relays exactly these services, each to its server; those that did not change go on.
+    /// Relays exactly these services from now on, each to its server. Relays that did not change go on.
     fn follow(&mut self, wanted: &HashMap<SocketAddrV4, SocketAddrV4>) -> Result<()> {
         self.running.retain(|service, running| {
             let stays = wanted.get(service) == Some(&running.server);
@@ -58,14 +58,14 @@ impl Containers {
         Ok(())
     }
 
-    /// Whether there are any.
+    /// Whether no relay runs.
     pub fn is_empty(&self) -> bool {
         self.running.is_empty()
     }
 }
 
 impl Daemon {
-    /// The relays that the configuration asks for.
+    /// Starts and ends relays, so that exactly those run that the configuration asks for.
     pub(crate) async fn relay_to_containers(&mut self) -> Result<()> {
         let name = &self.place.me.name;
         let server_of = |(at, service): (SocketAddrV4, &Service)| {
@@ -85,8 +85,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Looks by which interfaces the containers are reached now: a container's network may come after this
-    /// node, go, and come again as another interface.
+    /// Looks by which interfaces the containers are reached now. A container's network may start after this node, end,
+    /// and start again as another interface.
     pub(crate) async fn find_containers(&mut self) {
         let Some(server) = &mut self.data_server else {
             return;
@@ -145,7 +145,7 @@ mod tests {
             "the relay has the port"
         );
 
-        // What another program has is an error that says so.
+        // If another program has the port, the error says so.
         let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let at = match taken.local_addr() {
             Ok(std::net::SocketAddr::V4(at)) => at,

@@ -1,5 +1,5 @@
-//! Services that this data server was taken out of by a reload, while it still has connections of
-//! them. They live on: nobody else can continue them.
+//! Services that this data server was taken out of by a reload while it still has connections of them. Those
+//! connections live on here, because no other data server can continue them.
 
 use std::{net::SocketAddrV4, time::Duration};
 
@@ -10,11 +10,11 @@ use baton_net::Connections;
 
 use crate::tables::{Placed, services_with_places};
 
-/// At least this long, connections or not: connection servers that have not read the new
+/// A service is kept at least this long, even without connections: connection servers that have not read the new
 /// configuration yet may still send new ones.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// What is left of an earlier configuration.
+/// The services of an earlier configuration that this node still keeps.
 #[derive(Default)]
 pub struct Leaving(Vec<Left>);
 
@@ -25,7 +25,7 @@ struct Left {
 }
 
 impl Leaving {
-    /// Notes what was served `before` and is not in `after`; what came back is not leaving any more.
+    /// Notes the services in `before` that are not in `after`. Services that came back are no longer leaving.
     pub fn note(
         &mut self,
         now: Moment,
@@ -43,8 +43,9 @@ impl Leaving {
         }
     }
 
-    /// All that this node, of that name, serves; these too, as they are configured now, if they still are: then their connections
-    /// go to whoever serves them now.
+    /// Returns all services that this node, called `name`, serves, and the leaving ones. A leaving service that is
+    /// still configured is returned as it is configured now, so that its connections go to the data servers that serve
+    /// it now.
     pub fn held<'a>(&'a self, config: &'a Config, name: &NodeName) -> Result<Vec<Placed<'a>>> {
         let all = services_with_places(config.services.iter())?;
         let mut held = services_with_places(config.services_of(name))?;
@@ -55,17 +56,17 @@ impl Leaving {
         Ok(held)
     }
 
-    /// The services, with their places, as they were.
+    /// Returns the leaving services with their places, as they were configured.
     pub fn services(&self) -> impl Iterator<Item = (SocketAddrV4, &Service)> {
         self.0.iter().map(|left| (left.at, &left.service))
     }
 
-    /// The addresses that their connections need.
+    /// Returns the cluster addresses that connections of leaving services need.
     pub fn addresses(&self) -> impl Iterator<Item = ClusterAddress> {
         self.0.iter().map(|left| left.service.address)
     }
 
-    /// Forgets those that have had their time and have no connection, and gives their names.
+    /// Forgets the services that were kept long enough and have no connection, and returns their names.
     pub fn end(&mut self, now: Moment, connections: &Connections) -> Vec<String> {
         let is_over = |left: &Left| now.since(left.since) >= LINGER && connections.at(left.at) == 0;
         let over = self.0.extract_if(.., |left| is_over(left));

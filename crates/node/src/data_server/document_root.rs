@@ -1,4 +1,4 @@
-//! What the files of a document root weigh: a walk, repeated every few seconds.
+//! Finds the large files of a document root, by a walk that is repeated every few seconds.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -8,24 +8,24 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use baton_wire::{HashKey, Path as RequestPath, PathHash};
 
-/// Files and directories that one walk looks at.
+/// How many files and directories one walk looks at, at most.
 const MOST: usize = 200_000;
-/// How deep it goes.
+/// How many levels of directories a walk reads at most, including the root.
 const DEEPEST: usize = 32;
 
 /// What one walk found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Paths of files that are larger than asked for.
+    /// The hashed paths of files that are larger than the limit.
     pub large: BTreeSet<PathHash>,
-    /// Large files whose path is too long to be told.
+    /// The number of large files whose path is too long to be told.
     pub too_long: usize,
-    /// There is more than one walk looks at.
+    /// Whether the walk stopped early, because the tree has more files or levels than one walk looks at.
     pub cut_off: bool,
 }
 
-/// Walks the files below `root`; their paths are hashed under `key`. Symbolic links to files count as files; those to
-/// directories are not followed, because they may lead round in circles.
+/// Walks the files below `root` and finds those larger than `larger_than` bytes. Their paths are hashed under `key`.
+/// Symbolic links to files count as files. Links to directories are not followed, because they may form loops.
 pub fn walk(root: &Path, larger_than: u64, key: HashKey) -> Result<Found> {
     walk_at_most(root, larger_than, key, MOST)
 }
@@ -33,7 +33,7 @@ pub fn walk(root: &Path, larger_than: u64, key: HashKey) -> Result<Found> {
 fn walk_at_most(root: &Path, larger_than: u64, key: HashKey, most: usize) -> Result<Found> {
     let mut found = Found::default();
     let mut left = most;
-    // The root itself must be readable; what goes away during the walk is no error.
+    // The root itself must be readable. A file that disappears during the walk is no error.
     std::fs::read_dir(root).with_context(|| format!("cannot read {}", root.display()))?;
     let mut directories: Vec<Vec<OsString>> = vec![Vec::new()];
     while let Some(names) = directories.pop() {

@@ -1,12 +1,12 @@
-//! What doors count where owners route: each data server tells connection servers all that its own have counted, and status on a
-//! connection server shows the sum.
+//! What doors count for services whose owners route. Each data server tells connection servers all that its own doors
+//! have counted, and `baton status` on a connection server shows the sum.
 //!
 //! ```text
 //!  the program's map --once a second--> Tallies --a stream, on change--> Told of each connection server --> status, metrics
 //! ```
 //!
-//! What is told is all since the map was made, which lives longer than the daemon: nothing is lost with a text that is not
-//! heard, or counted twice with one that is heard again.
+//! Each text contains all counts since the map was made, and the map lives longer than the daemon. So nothing is lost
+//! if a text is not heard, and nothing is counted twice if one is heard again.
 
 use std::{
     collections::BTreeMap,
@@ -27,19 +27,19 @@ use crate::{
     tables::{self, RouteId, service_at, services_with_places, stable_hash},
 };
 
-/// Another one after each boot.
+/// The file with the boot's id, which is another one after each boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// What was told here, and what others have told.
+/// The counts that this node told last, and those that others have told it.
 #[derive(Default)]
 pub struct DoorTallies {
-    /// In all, when it was told last.
+    /// The sum over all doors of this node, as it was told last.
     last: Counts,
     pub(crate) told: Told,
 }
 
 impl Daemon {
-    /// Tells connection servers what the doors of this node have counted, if that is something else than what was told last.
+    /// Tells connection servers what the doors of this node have counted, if that has changed since it was told last.
     pub(crate) fn tell_tallies(&mut self) {
         logged(self.tell_tallies_if_other());
     }
@@ -48,7 +48,7 @@ impl Daemon {
         let Some(server) = self.dataplane.as_data_server() else {
             return Ok(());
         };
-        // Counted last, and so looked at first: if this is as it was, all is.
+        // The program counts the sum last, so it is read first: if the sum is unchanged, so is everything else.
         let all = counts(server, AtDoor::All)?;
         if all == self.door_tallies.last {
             return Ok(());
@@ -61,7 +61,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Tells it anew in any case: connection servers, pools or routes may be others now. What belongs to none is forgotten.
+    /// Tells connection servers the counts again after a reload, because connection servers, pools or routes may have
+    /// changed. Counts of pools and routes that no longer exist are forgotten.
     pub(crate) fn reconfigure_tallies(&mut self) -> Result<()> {
         self.door_tallies.last = Counts::default();
         self.tell_tallies();
@@ -76,7 +77,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Of each pool and route of the services of this node whose owners route, by id.
+    /// Returns the counts of each pool and each route, by id, for this node's services whose owners route.
     fn counted_here(&self) -> Result<(BTreeMap<u64, Counts>, BTreeMap<u64, Counts>)> {
         let (mut pools, mut routes) = (BTreeMap::new(), BTreeMap::new());
         for service in self.place.config.services_of(&self.place.me.name) {
@@ -99,14 +100,14 @@ impl Daemon {
         Ok((pools, routes))
     }
 
-    /// What the doors of this node have counted for a pool or a route.
+    /// Returns what the doors of this node have counted for a pool or a route; `None` if no door here counts for it.
     fn counted(&self, tallied: Option<Tallied>) -> Result<Option<Counts>> {
         let of = tallied.and_then(AtDoor::of);
         let here = self.dataplane.as_data_server().zip(of);
         here.map(|(server, of)| counts(server, of)).transpose()
     }
 
-    /// What a data server has counted.
+    /// Takes note of what the doors of another data server have counted.
     pub(crate) fn hear_tallies(&mut self, from: Ipv4Addr, text: &[u8]) {
         match Tallies::read(text) {
             Some(told) => self.door_tallies.told.handle(from.into(), told),
@@ -116,8 +117,8 @@ impl Daemon {
         }
     }
 
-    /// What all doors have counted, as far as this node knows: for the pool of the service at this place with this name, or its
-    /// own, which is tallied there.
+    /// Returns what all doors have counted for a pool, as far as this node knows. It is the pool called `name` of the
+    /// service at this place or, without a name, the service's own pool. `tallied` is where this node counts for it.
     pub(crate) fn at_doors_for_pool(
         &self,
         at: SocketAddrV4,
@@ -130,7 +131,8 @@ impl Daemon {
         Ok(sum)
     }
 
-    /// The same by a route.
+    /// Returns what all doors have counted for a route, as far as this node knows. `tallied` is where this node counts
+    /// for it.
     pub(crate) fn at_doors_by_route(
         &self,
         at: SocketAddrV4,
@@ -143,7 +145,8 @@ impl Daemon {
         Ok(sum)
     }
 
-    /// And at a data server, who answers no request that nobody is there for.
+    /// Returns what the doors of one data server have counted for all its services. Requests for which no data server
+    /// was available are left out, because this data server did not answer them.
     pub(crate) fn at_doors_of(&self, node: Address) -> Result<Counts> {
         let here = (self.dataplane.as_data_server()).filter(|_| node == self.place.address.into());
         let mut sum = match here {
@@ -166,7 +169,7 @@ fn counts(server: &DataServer, of: AtDoor) -> Result<Counts> {
     })
 }
 
-/// Of what is counted in this node's map: no other map, now or after another boot, has the same.
+/// Returns a number that identifies this node's map of counts. No other map has the same number, even after a reboot.
 fn incarnation(server: &DataServer) -> Result<u64> {
     let boot = fs::read_to_string(BOOT_ID).with_context(|| format!("cannot read {BOOT_ID}"))?;
     let map = server.door_tallies_id()?;

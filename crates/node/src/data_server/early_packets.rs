@@ -1,5 +1,6 @@
-//! What clients of this data server have sent too early comes again, a moment later; and so does a request of which a dispatcher
-//! is asked, whom the sender is to ask. A client that delays an acknowledgement is made to send it, if a request waits only for that.
+//! Packets that clients have sent too early are sent in again a moment later. So are requests that wait for a
+//! dispatcher's answer; the sender asks the dispatcher. If a request waits only for an acknowledgement that its client
+//! delays, the client is probed, and sends it.
 
 use std::{
     sync::Weak,
@@ -18,26 +19,27 @@ use tracing::{debug, warn};
 
 use crate::{connection_server::segments::Known, logging::complaints::Complaints};
 
-/// Who sends it is looked for that often.
+/// The thread checks at least this often whether its sender still exists.
 const LOOK: Duration = Duration::from_secs(1);
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// What sends it in again.
+/// Sends early packets in again, probes clients and asks dispatchers.
 pub trait Sender: Send + Sync + 'static {
-    /// As its client would.
+    /// Sends an early packet in again, as its client would send it.
     fn send_early(&self, early: &Early) -> Result<()>;
 
-    /// Has the client of this connection acknowledge what it has been sent.
+    /// Probes the client of this connection, so that it acknowledges what it has been sent.
     fn probe_client(&self, known: &Known) -> Result<()>;
 
-    /// Has a dispatcher asked about the request that it begins.
+    /// Asks a dispatcher about the request that this early packet begins.
     fn ask(&self, key: AnswerKey, early: &Early);
 }
 
-/// Has it come again for as long as somebody has the sender.
+/// Starts the thread that has early packets sent in again. It ends when nobody holds the sender anymore.
 pub fn start<S: Sender>(ring: EarlyRing, sender: Weak<S>) -> Result<()> {
-    // No task of the runtime's: a moment is less than a millisecond, and all the others would be late by what is sent.
+    // This is no task of the runtime: packets may wait for less than a millisecond, and sending them would delay other
+    // tasks.
     thread::Builder::new()
         .name("early".to_owned())
         .spawn(move || {
@@ -64,7 +66,7 @@ impl Piece for Waits {
     }
 }
 
-/// Where the connection is, as its client says with what waits.
+/// Takes the position of the connection from the early packet, in which the client states it.
 fn known_from(early: &Early) -> Known {
     let (client, cluster) = early.flow.ends();
     Known {
@@ -85,7 +87,7 @@ fn run<S: Sender>(ring: &EarlyRing, sender: &Weak<S>) -> Result<()> {
     loop {
         let due = waiting.next_timeout().map(|due| due.since(now()));
         let mut timeout = due.map_or(LOOK, |time| time.min(LOOK));
-        // The ring waits for whole milliseconds only.
+        // The ring can wait only for whole milliseconds, so the thread sleeps for shorter times.
         if timeout < MILLISECOND {
             thread::sleep(std::mem::take(&mut timeout));
         }

@@ -1,4 +1,4 @@
-//! Health checks of this data server's own server: one task a service.
+//! Health checks of this data server's own servers: one task for each service.
 
 use std::{
     collections::HashMap,
@@ -26,28 +26,28 @@ use tracing::{info, warn};
 
 use crate::data_server::address_translation::{self, Looks};
 
-/// The verdict on one service changed.
+/// A new verdict on one service, sent when it changes.
 pub struct Verdict {
-    /// Which service.
+    /// The address of the service.
     pub service: SocketAddrV4,
-    /// From now on.
+    /// The health of its server from now on.
     pub health: Health,
 }
 
-/// The checks that run, and what they last said.
+/// The checks that run, and their last verdicts.
 pub struct Checks {
     running: HashMap<SocketAddrV4, (Option<Check>, Option<JoinHandle<()>>)>,
     verdicts: HashMap<SocketAddrV4, Health>,
     report: mpsc::Sender<Verdict>,
-    /// By which clients' packets may come in.
+    /// The interfaces by which clients' packets may come in.
     interfaces: Vec<String>,
-    /// Of address translation on this host; begun with the first check.
+    /// The looks for address translation on this host. They begin with the first check.
     looks: Option<Looks>,
 }
 
 impl Checks {
-    /// No checks yet; verdicts will come out of `report`'s other end. `interfaces`: by which clients' packets
-    /// may come in.
+    /// Makes an empty set of checks. New verdicts are sent to `report`. `interfaces` are those by which clients'
+    /// packets may come in.
     pub fn new(report: mpsc::Sender<Verdict>, interfaces: Vec<String>) -> Self {
         Self {
             interfaces,
@@ -58,7 +58,7 @@ impl Checks {
         }
     }
 
-    /// From now on checks exactly these services; those whose check did not change go on as they are.
+    /// Checks exactly these services from now on. Checks that did not change go on undisturbed.
     pub fn follow<'a>(&mut self, services: impl IntoIterator<Item = (SocketAddrV4, &'a Service)>) {
         let mut before = std::mem::take(&mut self.running);
         for (address, service) in services {
@@ -77,15 +77,15 @@ impl Checks {
         }
     }
 
-    /// Remembers a verdict that came out of the channel.
+    /// Remembers a verdict that came from `report`'s other end.
     pub fn note(&mut self, verdict: &Verdict) {
-        // A task that was stopped may have said its last word after that.
+        // A verdict may still come from the channel after its task was stopped.
         if self.running.contains_key(&verdict.service) {
             self.verdicts.insert(verdict.service, verdict.health);
         }
     }
 
-    /// The health of a service's server here.
+    /// Returns the health of a service's server on this host; `Unknown` before the first verdict.
     pub fn health(&self, service: SocketAddrV4) -> Health {
         self.verdicts
             .get(&service)
@@ -99,7 +99,7 @@ impl Checks {
         service: &Service,
     ) -> (Option<Check>, Option<JoinHandle<()>>) {
         let Some(check) = service.health.clone() else {
-            // Who does not want a check vouches for the server.
+            // Without a configured check the server is taken to be healthy.
             self.verdicts.insert(address, Health::Passing);
             return (None, None);
         };
@@ -117,7 +117,8 @@ impl Checks {
     }
 }
 
-/// While a probe is under way the clock is looked at so often: a server's silence counts only while somebody listens.
+/// While a probe is under way the clock is looked at this often, because a server's silence counts only while this
+/// process runs and listens.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A probe that is under way.
@@ -136,7 +137,7 @@ impl UnderWay {
     }
 }
 
-/// What the probe under way has found; without one this never ends.
+/// Waits for the result of the probe under way; never returns if there is none.
 async fn found(under_way: &mut Option<UnderWay>) -> (health::Probe, Result<(), Reason>) {
     match under_way {
         Some(probe) => (probe.id, probe.found.as_mut().await),
@@ -150,9 +151,9 @@ fn stop(running: Option<(Option<Check>, Option<JoinHandle<()>>)>) {
     }
 }
 
-/// The cluster address is local on a data server, so that the probe finds its server wherever it
-/// listens, at that address or at all. An answer of a server that is not in this network namespace does not
-/// count: no connection could be adopted into it.
+/// Checks one service until its task is aborted or `report` is closed. The cluster address is local on a data server,
+/// so the probe finds the server whether it listens at that address or at all addresses. The answer of a server outside
+/// this network namespace does not count, because it could not adopt connections.
 async fn run(
     target: SocketAddrV4,
     name: String,
@@ -174,7 +175,7 @@ async fn run(
             }
         },
     };
-    // No verdict before the first look.
+    // There is no verdict before the first look for address translation.
     if looks.wait_for(Option::is_some).await.is_err() {
         return;
     }
@@ -195,7 +196,7 @@ async fn run(
     loop {
         if let Some(shown) = address_translation::unread(&mut looks) {
             let interfaces = interfaces.clone();
-            // Thousands of rules take a while to read.
+            // Reading thousands of rules takes a while, so it does not block the runtime.
             let read = move || shown.spoils(target, &interfaces);
             spoiled = spawn_blocking(read).await.unwrap_or_default();
         }
@@ -230,7 +231,7 @@ async fn run(
         };
         clock.retime(nap);
         tokio::select! {
-            // What has come before this looked at the clock is in time.
+            // A result that has come before the next look at the clock counts as in time.
             biased;
             (id, result) = found(&mut under_way) => {
                 under_way = None;

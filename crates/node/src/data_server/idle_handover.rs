@@ -1,4 +1,5 @@
-//! Idle connections leave a data server that drains: each is looked at with an empty ACK in its client's name, once a second.
+//! Idle connections leave a data server that drains. Once a second the daemon sends in an empty ACK for each in its
+//! client's name, so that the program looks at the connection.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,7 +10,8 @@ use etherparse::{PacketBuilder, TcpHeader, TcpOptions};
 use crate::daemon::Daemon;
 
 impl Daemon {
-    /// Looks, if this data server drains. Returns at once.
+    /// Tells connection servers which connections are at rest. If this data server drains and `release_after` is set,
+    /// idle connections leave. Returns at once.
     pub(crate) fn release_idle(&self) {
         let Some(agent) = self
             .data_server
@@ -25,8 +27,8 @@ impl Daemon {
     }
 }
 
-/// What the client would say if it had anything to say: a frame, with room for timestamps, which only the
-/// owner knows. `None` of a flow that is not IPv4.
+/// Makes a frame with an empty ACK in the client's name. It has room for timestamps, which only the owner knows. `None`
+/// if the flow is not IPv4.
 pub(crate) fn ack(flow: &TcbKey, (seq, ack): (u32, u32), mac: [u8; 6]) -> Option<Vec<u8>> {
     const TIMESTAMPS: [u8; 12] = [1; 12];
     const TTL: u8 = 64;

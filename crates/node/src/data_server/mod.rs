@@ -1,5 +1,5 @@
-//! What only a data server's daemon does: its health checks, the agent that reads requests, and the servers of its own
-//! host.
+//! What only a data server's daemon does: it checks its server's health, runs the agent that reads requests, and looks
+//! after the servers of its own host.
 
 pub mod address_translation;
 pub mod agent;
@@ -19,7 +19,7 @@ use self::{containers::Containers, health_checks::Checks};
 
 /// What the daemon of a data server has besides what every daemon has.
 pub struct DataServer {
-    /// Of the servers on this host, a task for each.
+    /// The health checks of the servers on this host, one task for each service that has a check.
     pub checks: Checks,
     /// The relay to servers whose listeners are MPTCP, where this host has MPTCP.
     pub relay: Option<mptcp_relay::Running>,
@@ -27,12 +27,12 @@ pub struct DataServer {
     pub agent: Option<agent::Running>,
     /// The relays to servers in containers.
     pub containers: Containers,
-    /// How many connections each service has here, as counted last.
+    /// The number of connections that each service has here, as counted last.
     pub connections: Connections,
 }
 
 impl DataServer {
-    /// Before anything is set up.
+    /// Makes the state of a data server on which only the checks are set up.
     pub fn new(checks: Checks) -> Self {
         Self {
             checks,

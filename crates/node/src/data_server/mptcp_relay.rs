@@ -1,4 +1,4 @@
-//! The relay for servers whose listeners are MPTCP, where this host has MPTCP at all.
+//! The relay for servers whose listeners are MPTCP. It runs only if this host has MPTCP.
 
 use std::{net::SocketAddrV4, sync::Arc};
 
@@ -13,15 +13,15 @@ use tracing::info;
 
 /// A relay that runs.
 pub struct Running {
-    /// Where the programs find it, on 127.0.0.1.
+    /// The port on 127.0.0.1 at which the programs find the relay.
     pub port: u16,
-    /// What it has done.
+    /// The relay's counters.
     pub counters: Arc<Counters>,
     services: watch::Sender<Services>,
 }
 
 impl Running {
-    /// Starts it, if listeners can be MPTCP on this host.
+    /// Starts the relay; `None` if listeners cannot be MPTCP on this host.
     pub async fn start(host: &mut Host) -> Result<Option<Self>> {
         if Sysctl::mptcp_enabled().read().ok().as_deref() != Some("1") {
             return Ok(None);
@@ -40,7 +40,7 @@ impl Running {
         }))
     }
 
-    /// Where clients may be going.
+    /// Sets the addresses of the services to which the relay takes connections.
     pub fn serve(&self, services: impl IntoIterator<Item = SocketAddrV4>) {
         self.services.send_replace(services.into_iter().collect());
     }

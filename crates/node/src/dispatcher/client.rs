@@ -1,4 +1,5 @@
-//! What the doors of a data server ask dispatchers on other nodes (`bpf/data_server/door/dispatcher.h`).
+//! Sends the questions of a data server's doors to dispatchers on other nodes, and notes the answers for the program
+//! (`bpf/data_server/door/dispatcher.h`).
 //!
 //! ```text
 //!  the program: a request waits --ring `early`--> a question --here: once for all that are alike--> QUERY
@@ -38,38 +39,38 @@ use crate::{
     peers::heartbeat::clock_now,
 };
 
-/// Between two signs of life, of which the program misses some before it chooses by itself.
+/// The time between two signs of life to the program. The program chooses by itself only after several are missing.
 const SIGN: Duration = Duration::from_millis(25);
 
-/// How long the program believes one.
+/// How long the program takes this thread to be alive after a sign of life.
 const PATIENCE: Duration = Duration::from_nanos(ASKING_PATIENCE_NS as u64);
 
-/// How long it is known that there is no answer: longer than what waits for it takes to come again.
+/// How long the program remembers that there is no answer. This is longer than the waiting requests take to come again.
 const NO_ANSWER: Duration = Duration::from_millis(250);
 
-/// So many questions may wait to be asked. Others come again.
+/// At most this many questions wait to be asked. Others are dropped, and come again with their requests.
 const MOST_WAITING: usize = 1024;
 
-/// What a request is about that waits at a door.
+/// A question about a request that waits at a door.
 #[derive(Debug)]
 pub struct Question {
-    /// What the program remembers the answer under.
+    /// The key under which the program remembers the answer.
     pub key: AnswerKey,
     pub flow: TcbKey,
     /// The service's number in the maps.
     pub service: u16,
-    /// The request, from its first byte on, as far as it has come.
+    /// The request's bytes from the first one on, as far as they have come.
     pub text: Vec<u8>,
 }
 
-/// What the daemon holds of it.
+/// The daemon's handle to the thread that asks dispatchers: passes questions to it and reads its counters.
 pub struct Asking {
     questions: mpsc::Sender<Question>,
     counts: Arc<Mutex<Counts>>,
 }
 
 impl Asking {
-    /// Asks from now on, until it is dropped.
+    /// Starts the thread. It ends when this handle is dropped.
     pub fn start(server: &DataServer, place: &Place, opinion: Opinion) -> Result<Self> {
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -92,7 +93,7 @@ impl Asking {
             counts: Arc::clone(&counts),
             complaints: Complaints::about("a dispatcher was not asked"),
         };
-        // Of its own, so that nothing the daemon does delays a request.
+        // It is a thread of its own, so that nothing the daemon does delays a request.
         thread::Builder::new()
             .name("asking".to_owned())
             .spawn(move || runtime.block_on(task.serve(asked)))
@@ -100,28 +101,28 @@ impl Asking {
         Ok(Self { questions, counts })
     }
 
-    /// Asks, if there is room: else the question comes again.
+    /// Passes a question to the thread if there is room. If there is none, the question comes again with its request.
     pub fn ask(&self, question: Question) {
         if self.questions.try_send(question).is_err() {
             debug!("a question to a dispatcher is not asked yet");
         }
     }
 
-    /// What came of all questions so far.
+    /// Returns the counters of all questions so far.
     pub fn counts(&self) -> Counts {
         *locked(&self.counts)
     }
 }
 
-/// What asks, and writes down what it hears.
+/// The state of the thread that asks dispatchers and notes their answers.
 struct Task {
     answers: Answers,
     lccp: LccpSocket,
     opinion: Opinion,
     epoch: Instant,
-    /// By the dispatcher's address; each question is about all requests with its key.
+    /// One asker for each dispatcher, by address. A question stands for all requests with its key.
     askers: HashMap<Ipv4Addr, Asker<AnswerKey>>,
-    /// Keys of open questions.
+    /// The keys of questions that have no answer yet.
     open: HashSet<AnswerKey>,
     counts: Arc<Mutex<Counts>>,
     complaints: Complaints,
@@ -171,7 +172,7 @@ impl Task {
         timeouts.min().map(|at| self.epoch + at.since_epoch())
     }
 
-    /// Asks, unless somebody has asked the same just now.
+    /// Asks the dispatcher, unless a question with the same key is open.
     async fn ask(&mut self, question: Question) -> Result<()> {
         let key = question.key;
         if self.open.contains(&key) {
@@ -190,7 +191,7 @@ impl Task {
         let pool = self.answers.pool(key.pool)?;
         let now = self.now();
         let asker = self.askers.entry(dispatcher).or_insert_with(|| {
-            // The clock is ahead of all numbers that an earlier daemon has used.
+            // The wall clock is ahead of all numbers that an earlier daemon has used.
             Asker::new(clock_now().as_nanos())
         });
         match asker.ask(now, now + docket.patience, flow, key) {
@@ -203,11 +204,11 @@ impl Task {
                     to: dispatcher,
                 };
                 let message = docket.seal(query, pair);
-                // What cannot be sent is late.
+                // A question that cannot be sent is treated like one whose answer is late.
                 Ok(self.lccp.send_to(&message, dispatcher).await?)
             }
             Err(key) => {
-                // Nor need the program have requests wait for what is not asked.
+                // The program need not let requests of this service wait while this dispatcher is not asked.
                 if let Some(rest) = asker.rest(now) {
                     self.answers.rest(question.service, rest)?;
                 }
@@ -261,7 +262,7 @@ impl Task {
         }
     }
 
-    /// Nothing waits any longer for an answer that is late.
+    /// Notes for each question whose answer is late that there is none, so that its requests no longer wait.
     fn give_up_late(&mut self) -> Result<()> {
         let now = self.now();
         while let Some(key) = self.askers.values_mut().find_map(|asker| asker.poll(now)) {
@@ -270,7 +271,7 @@ impl Task {
         Ok(())
     }
 
-    /// What requests with this key find from now on when they come again.
+    /// Notes the answer that requests with this key find when they come again; without `owner`, that there is none.
     fn note(&mut self, key: &AnswerKey, owner: Option<u16>, lifetime: Duration) -> Result<()> {
         self.open.remove(key);
         Ok(self.answers.remember(key, owner, lifetime)?)

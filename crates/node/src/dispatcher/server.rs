@@ -1,4 +1,4 @@
-//! The dispatcher of other nodes' data servers: its choices, kept as theirs are.
+//! The dispatcher that chooses for other nodes' data servers. It makes its choices in the same way as they do.
 
 use std::{collections::HashMap, net::Ipv4Addr};
 
@@ -17,7 +17,7 @@ use crate::{
     tables::{self, endpoint, policy, pools},
 };
 
-/// Who is to serve what, of the services that name this node as their dispatcher.
+/// The choices of data servers for the services that name this node as their dispatcher.
 #[derive(Default)]
 pub struct Desk {
     desk: desk::Desk,
@@ -25,18 +25,18 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// The answer to a question.
+    /// Returns the answer to a question.
     pub fn answer(&mut self, query: &Query) -> Reply {
         self.desk.answer(query)
     }
 
-    /// Whether some choices may be others now though the servers stay, because of their loads.
+    /// Whether some choices may have to change because of the servers' loads, although the servers are the same.
     pub fn is_due(&self, now: Moment) -> bool {
         let timeouts = self.choosers.values().filter_map(Chooser::next_timeout);
         timeouts.min().is_some_and(|timeout| timeout <= now)
     }
 
-    /// Chooses among those that are usable now.
+    /// Chooses anew among the servers that are usable now, for each pool of these services.
     fn follow<'a>(
         &mut self,
         now: Moment,
@@ -99,7 +99,7 @@ impl Desk {
 }
 
 impl Daemon {
-    /// Chooses anew for those who ask here.
+    /// Chooses anew for the data servers that ask this node.
     pub(crate) fn follow_at_desk(&mut self) -> Result<()> {
         let now = self.now();
         let own = &self.place.me.name;

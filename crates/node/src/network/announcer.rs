@@ -9,11 +9,11 @@ use baton_net::{
 use tokio::task::AbortHandle;
 use tracing::warn;
 
-/// RFC 5227, section 3: more than once, because one may be lost.
+/// How often an address is announced: more than once, because one announcement may be lost (RFC 5227, section 3).
 const TIMES: NonZeroU32 = NonZeroU32::new(3).expect("3 is not 0");
 const GAP: Duration = Duration::from_millis(500);
 
-/// Announces the addresses in the background, three times, unless it is aborted.
+/// Announces the addresses three times in the background. The returned handle aborts this.
 pub fn announce_all(link: &Link, addresses: &[Ipv4Addr]) -> AbortHandle {
     let link = link.clone();
     let frames: Vec<_> = addresses

@@ -1,4 +1,4 @@
-//! Whole frames leave by the interface that they are for.
+//! Sending of whole frames, each by the interface that it is for.
 
 use anyhow::Result;
 use baton_net::{Link, PacketSocket};
@@ -9,7 +9,7 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// Opens them; the first interface is the one that clients come by.
+    /// Opens the sockets. The first interface is the one by which clients' packets come.
     pub fn open(links: &[Link]) -> Result<Self> {
         let sockets = links
             .iter()
@@ -29,7 +29,8 @@ impl Egress {
         self.send_where(frame, |link| link.index == interface)
     }
 
-    /// A frame for none of them leaves by the first: an interface may have been given another address, or index.
+    /// Sends a frame by the first interface for which `is_it` holds. If there is none, because an interface was given
+    /// another MAC address or index, the frame leaves by the node's first interface.
     fn send_where(&self, frame: &[u8], is_it: impl Fn(&Link) -> bool) -> Result<()> {
         let named = self.sockets.iter().find(|(link, _)| is_it(link));
         match named.or(self.sockets.first()) {

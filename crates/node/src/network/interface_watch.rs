@@ -1,8 +1,8 @@
-//! An interface of this node goes away: it is removed, renamed or moved, or its driver is loaded anew. Whatever was
-//! attached to it is gone with it, so the node lets go of the rest at once, at its other interfaces as well: it says no
-//! sign of life any more, and holds no cluster address, so that the others do without it. When all its interfaces are
-//! there, with the node's address, the program begins anew with the tables of connections that it had, as after a
-//! restart.
+//! What the node does when one of its interfaces goes away, because it is removed, renamed or moved, or its driver is
+//! loaded again. The programs that were attached to the interface are gone with it, so the node gives up the rest at
+//! once, at its other interfaces too: it sends no HELLO and holds no cluster address anymore, so that the other nodes
+//! do without it. When all its interfaces are there again, with the node's address, the program begins anew with the
+//! tables of connections that it had, as after a restart.
 
 use std::{
     os::unix::process::CommandExt as _,
@@ -33,7 +33,7 @@ use crate::{
     service_manager::{News, tell},
 };
 
-/// Between two looks, for events that the kernel has dropped.
+/// The time between two looks at the interfaces, which are needed because the kernel may drop events.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Says when something about interfaces may have changed.
@@ -44,7 +44,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// From now on.
+    /// Begins to watch for events.
     pub fn begin() -> Result<Self> {
         Ok(Self {
             events: LinkEvents::open()?,
@@ -53,7 +53,7 @@ impl Watch {
         })
     }
 
-    /// Waits until it may have.
+    /// Waits until something about interfaces may have changed.
     pub async fn news(&mut self) {
         tokio::select! {
             more = self.events.next(), if self.has_events => self.has_events = more,
@@ -63,12 +63,12 @@ impl Watch {
 }
 
 impl Place {
-    /// Whether each interface of this node is still the one that it was found on, under its name.
+    /// Whether each interface of this node still exists under its index and has the name under which it was found.
     pub async fn has_its_interfaces(&self) -> bool {
         self.gone_interfaces().await.is_empty()
     }
 
-    /// The names of those that are not.
+    /// The names of this node's interfaces whose index is gone or has another name.
     async fn gone_interfaces(&self) -> Vec<String> {
         let mut gone = Vec::new();
         for link in &self.links {
@@ -81,7 +81,7 @@ impl Place {
         gone
     }
 
-    /// The names under which no interface is there that is up.
+    /// The names of this node's interfaces under which no interface exists that is up.
     async fn missing_interfaces(&self) -> Vec<String> {
         let mut missing = Vec::new();
         for link in &self.links {
@@ -93,7 +93,8 @@ impl Place {
         missing
     }
 
-    /// Whether all interfaces are there and up, and the node's address with them, so that a node could begin.
+    /// Whether all interfaces are there and up, and messages for the node's address reach them, so that a node could
+    /// begin.
     async fn could_begin(&self) -> bool {
         let found = local_node::links_of(&self.me, &self.netlink).await;
         let holder = self.netlink.link_with(self.me.address.ip()).await;
@@ -107,7 +108,8 @@ impl Place {
 }
 
 impl Daemon {
-    /// After an interface has gone: lets go, and waits until it is back or somebody ends the node.
+    /// Gives up programs and cluster addresses after an interface has gone, and waits until all interfaces are back or
+    /// the node is told to end.
     pub(crate) async fn outlast_interface(&mut self, watch: &mut Watch) -> Result<Ending> {
         let gone = lament(&self.place).await;
         self.stop_failover();
@@ -122,7 +124,8 @@ impl Daemon {
         until_back(&self.place, gone, calls, signals, watch, self.epoch).await
     }
 
-    /// A renamed interface still has the addresses that the journal knows by its old name.
+    /// Removes the cluster addresses from the first interface if it was renamed. The journal knows them only by the old
+    /// name.
     async fn leave_renamed(&self) {
         let (netlink, link) = (&self.place.netlink, &self.place.link);
         let Ok(Some(name)) = netlink.name_of_link(link.index).await else {
@@ -140,7 +143,7 @@ impl Daemon {
     }
 }
 
-/// Says loudly which interfaces are gone, and returns their names.
+/// Logs as an error which interfaces are gone, tells the service manager, and returns their names.
 pub async fn lament(place: &Place) -> Vec<String> {
     let gone = place.gone_interfaces().await;
     let message = are_gone(&gone);
@@ -168,7 +171,8 @@ fn are_back(all: &[String]) -> String {
     }
 }
 
-/// Answers nothing but where it is. `gone`: the interfaces that are missed.
+/// Waits until all interfaces are back or the node is told to end. Meanwhile the control socket answers only requests
+/// for the status. `gone` are the names of the interfaces that are missing.
 pub async fn until_back(
     place: &Place,
     mut gone: Vec<String>,
@@ -187,7 +191,7 @@ pub async fn until_back(
                 let seconds = since.elapsed().as_secs();
                 let status =
                     report::without_interface(place, &gone, seconds, started.elapsed().as_secs());
-                // Who asked may have gone.
+                // The client of the control socket may have gone.
                 let _ = reply.send(match request {
                     Request::Status => Response::Status(Box::new(status)),
                     _ => Response::Failed {
@@ -200,7 +204,7 @@ pub async fn until_back(
                     info!("{}: begins anew", are_back(&place.interface_names()));
                     return Ok(Ending::Again);
                 }
-                // Others may go meanwhile, and some come back earlier than the rest.
+                // More interfaces may go meanwhile, and some may come back earlier than the rest.
                 let missing = place.missing_interfaces().await;
                 if !missing.is_empty() && missing != gone {
                     gone = missing;
@@ -212,8 +216,8 @@ pub async fn until_back(
     }
 }
 
-/// Becomes this program again, with what it was called with, but for `--fresh`, which is about its first start. It
-/// keeps its process number, by which a service manager knows it.
+/// Executes this program again in the same process, with the same arguments except `--fresh`, which is only for the
+/// first start. It keeps its process id, by which a service manager knows it. This returns only if that fails.
 pub fn begin_anew() -> anyhow::Error {
     let mut arguments = std::env::args_os();
     let name = arguments.next();

@@ -1,4 +1,4 @@
-//! This host's interfaces: whether they are there, what they say to their networks, and the ways to other nodes.
+//! This host's interfaces: whether they are there, what is announced on their networks, and the ways to other nodes.
 
 pub mod announcer;
 pub mod egress;

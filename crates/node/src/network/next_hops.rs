@@ -1,4 +1,4 @@
-//! The ways to the data servers, looked up again and again: MAC addresses change.
+//! The ways to other nodes. They are looked up again and again, because MAC addresses change.
 
 use std::{collections::HashMap, net::Ipv4Addr, time::Duration};
 
@@ -6,17 +6,17 @@ use baton_net::{Hop, Netlink};
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
-/// What was found out about one data server; `None`: it cannot be reached.
+/// The way to one node, by the node's address. `None` means that it cannot be reached.
 pub type Found = (Ipv4Addr, Option<Hop>);
 
-/// Between two looks at all of them,
+/// The time between two looks at all nodes if all can be reached.
 const INTERVAL: Duration = Duration::from_secs(2);
-/// and while some cannot be reached: they may be about to start.
+/// The time between two looks while some nodes cannot be reached, because they may be about to start.
 const SOON: Duration = Duration::from_millis(200);
 /// How long a next hop may take to answer ARP.
 pub const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Looks after the data servers named by `wanted` and reports whatever changes, until nobody listens.
+/// Looks up the ways to the nodes in `wanted` again and again, and reports each change until the receiver is dropped.
 pub fn follow(
     netlink: Netlink,
     wanted: watch::Receiver<Vec<Ipv4Addr>>,
@@ -42,7 +42,7 @@ pub fn follow(
     });
 }
 
-/// One look at each, side by side.
+/// Looks up the ways to all these nodes once, at the same time.
 pub async fn look(netlink: &Netlink, addresses: &[Ipv4Addr]) -> Vec<Found> {
     let mut tasks = tokio::task::JoinSet::new();
     for address in addresses.iter().copied() {
@@ -51,7 +51,7 @@ pub async fn look(netlink: &Netlink, addresses: &[Ipv4Addr]) -> Vec<Found> {
     }
     let mut found = Vec::new();
     while let Some(result) = tasks.join_next().await {
-        // A task that panicked found nothing out; the next look asks again.
+        // A task that panicked has no result; the next look asks again.
         let Ok((address, hop)) = result else { continue };
         found.push((
             address,
@@ -61,7 +61,7 @@ pub async fn look(netlink: &Netlink, addresses: &[Ipv4Addr]) -> Vec<Found> {
     found
 }
 
-/// Logs a change for people.
+/// Logs a change of the way to the node `name`, for people.
 pub fn log_change(name: &str, found: &Found) {
     match &found.1 {
         Some(Hop::Local) => {}

@@ -1,4 +1,4 @@
-//! The control socket: one JSON request a line, one JSON answer.
+//! The control socket: each connection carries one JSON request on a line and one JSON answer.
 
 use std::{
     fs,
@@ -29,58 +29,58 @@ use crate::{
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Everything about it.
+    /// Asks for the node's status.
     Status,
-    /// To read its configuration file again.
+    /// Asks the node to read its configuration file again.
     Reload,
-    /// That a connection server, this one or another, gives one more its TCB entries, and then the cluster
+    /// Asks that one connection server, this node or another, gives another one its TCB entries and then the cluster
     /// addresses.
     Migrate {
-        /// The name of the first.
+        /// The name of the connection server that gives them.
         from: String,
-        /// The other's.
+        /// The name of the connection server that gets them.
         to: String,
     },
-    /// How that is getting on.
+    /// Asks how a migration is getting on.
     Migration {
-        /// As it was asked for.
+        /// The name of the giving connection server, as in [`Request::Migrate`].
         from: String,
-        /// As it was asked for.
+        /// The name of the getting connection server, as in [`Request::Migrate`].
         to: String,
     },
-    /// That a data server takes no new requests, or takes them again.
+    /// Asks that a data server takes no new requests, or takes them again.
     Drain(Wish),
 }
 
-/// What it says.
+/// What a running node answers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Response {
-    /// To [`Request::Status`].
+    /// The node's status, in answer to [`Request::Status`].
     Status(Box<Status>),
-    /// To [`Request::Migrate`] and [`Request::Migration`].
+    /// The state of a migration, in answer to [`Request::Migrate`] and [`Request::Migration`].
     Migration(Box<migration::State>),
-    /// It was done, and how.
+    /// What was asked was done.
     Done {
-        /// For people.
+        /// What was done, for people.
         message: String,
     },
-    /// It was not done, nothing of it, and why.
+    /// Nothing of what was asked was done.
     Failed {
-        /// For people.
+        /// The reason, for people.
         message: String,
     },
 }
 
-/// A request and where its answer goes.
+/// A request and the channel for its answer.
 pub type Call = (Request, oneshot::Sender<Response>);
 
-/// Where the node of this configuration listens. The file exists while the node is ready.
+/// The path of the socket at which the node of this configuration listens. The file exists while the node is ready.
 pub fn socket_path(config: &Config) -> PathBuf {
     config.local.run_dir.join("control.sock")
 }
 
-/// Asks the running node of this configuration.
+/// Asks the running node of this configuration, and waits at most 30 s for its answer.
 pub fn ask(file: &Path, request: &Request) -> Result<Response> {
     let path = socket_path(&Config::read(file)?.config);
     let mut stream = UnixStream::connect(&path).with_context(|| {
@@ -100,13 +100,13 @@ pub fn ask(file: &Path, request: &Request) -> Result<Response> {
     serde_json::from_str(&line).context("the node's answer is of another version")
 }
 
-/// Longest request that is read.
+/// The length of the longest request that is read, in bytes.
 const REQUEST_MAX: u64 = 4096;
 
-/// Listens at `path`, for root only, and passes requests on. The file is there when this returns, so the node must
-/// be ready; a service manager is told so.
+/// Listens at `path`, for root only, and passes requests on. Call this when the node is ready: the file is there when
+/// this returns, and the service manager is told that the node is ready.
 pub fn listen(path: &Path, calls: mpsc::Sender<Call>) -> Result<()> {
-    // A file left by a daemon that was killed is in the way.
+    // A daemon that was killed leaves its file behind, and `bind()` would fail.
     let _ = fs::remove_file(path);
     let listener =
         UnixListener::bind(path).with_context(|| format!("cannot listen at {}", path.display()))?;

@@ -1,11 +1,12 @@
-//! Drain: a data server that takes no new requests, and how an operator says so: there, or on any node that has
-//! the cluster's secret.
+//! Drain: a data server takes no new requests. An operator orders it at that node, or at any node that has the
+//! cluster's secret.
 //!
 //! ```text
 //!  baton drain ds1 --> daemon here --ORDER, again and again--> daemon of ds1 --HELLO: draining--> all
 //! ```
 //!
-//! What becomes of its connections: see `releases`, and for responses that are under way `moving`.
+//! `data_server::idle_handover` has the data server's idle connections leave, and `resume::moving` has responses that
+//! are under way go on from another data server.
 
 use std::{fs, io, net::Ipv4Addr, path::PathBuf};
 
@@ -23,23 +24,23 @@ use crate::{
     tables::{endpoint, pools, service_at},
 };
 
-/// What is asked of the daemon.
+/// What an operator asks of the daemon about draining.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Wish {
-    /// Of which node.
+    /// The name of the node that is to drain.
     pub node: String,
-    /// To take requests again.
+    /// Whether the node is to take requests again instead.
     pub undo: bool,
-    /// Even if nobody else takes them.
+    /// Whether the node is to drain even if no other one takes its requests.
     pub force: bool,
-    /// Only until the node's daemon ends; said at that node.
+    /// Whether the node is to drain only until its daemon ends. This can be asked only at that node.
     pub until_end: bool,
 }
 
-/// Whether this node drains, and what it has ordered others.
+/// Whether this node drains, and which orders it has given to other nodes.
 #[derive(Default)]
 pub struct Drain {
-    /// Where it is noted for the next daemon.
+    /// The file whose existence tells the next daemon to drain.
     note: PathBuf,
     noted: bool,
     until_end: bool,
@@ -47,7 +48,7 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// As the daemon before left it.
+    /// Begins as the daemon before this one left it.
     pub fn resumed(config: &Config) -> Self {
         let note = config.local.run_dir.join("draining");
         let noted = note.exists();
@@ -105,7 +106,8 @@ impl Drain {
 }
 
 impl Daemon {
-    /// Does it if it is about this node, and else begins to tell that one. The answer is for people.
+    /// Begins or ends draining if the wish is about this node; otherwise begins to send an order to the node that it is
+    /// about. The returned text is for people.
     pub(crate) fn drain(&mut self, wish: &Wish) -> Result<String> {
         let node = self.find(wish)?;
         let address = Address::from(node.address.ip());
@@ -144,7 +146,7 @@ impl Daemon {
         Ok(format!("{}: told", node.name))
     }
 
-    /// Other nodes take no orders from one that has only its own keys.
+    /// Fails if this node has only its own keys, because other nodes take no orders from such a node.
     pub(crate) fn expect_to_lead(&self) -> Result<()> {
         let me = &self.place.me;
         if me.own_keys {
@@ -157,7 +159,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Somebody has ordered this node something.
+    /// Handles an order that another node has sent to this one.
     pub(crate) fn handle_order(&mut self, sender: Ipv4Addr, order: Order) {
         if matches!(order.verb, Verb::Migrate(_) | Verb::Tell) {
             return self.handle_migrate_order(sender, order);
@@ -172,7 +174,7 @@ impl Daemon {
         }
     }
 
-    /// Sends again what others have not shown yet to have done.
+    /// Sends again the orders that the other nodes' HELLOs do not yet show to be carried out.
     pub(crate) fn send_orders(&mut self) {
         let membership = &self.membership;
         let is_done = |to, verb| membership.is_draining(to) == (verb == Verb::Drain);
@@ -183,12 +185,12 @@ impl Daemon {
         }
     }
 
-    /// The next heartbeat tells all.
+    /// Begins or ends draining at this node. The next heartbeat tells the other nodes.
     fn obey(&mut self, verb: Verb, until_end: bool) -> Result<()> {
         match verb {
             Verb::Drain => self.drain.begin(until_end),
             Verb::Undrain => self.drain.end(),
-            // Those go another way.
+            // `handle_order()` has dealt with these.
             Verb::Migrate(_) | Verb::Tell => Ok(()),
         }
     }
@@ -224,7 +226,7 @@ impl Daemon {
     }
 }
 
-/// Which requests nobody would take without this node, if there are any.
+/// The first pool or service, described for people, for which this node alone takes requests. `None`: there is none.
 fn left_to_nobody(config: &Config, node: &Node, membership: &Membership) -> Result<Option<String>> {
     for service in &config.services {
         let at = service_at(service)?;

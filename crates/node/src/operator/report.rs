@@ -1,4 +1,4 @@
-//! The daemon's knowledge as a [`Status`].
+//! The report of what the daemon knows, as a [`Status`].
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,7 +22,7 @@ use crate::{
     tables::{self, endpoint},
 };
 
-/// Everything about a node, as of now.
+/// The present status of this node.
 pub fn status(daemon: &Daemon) -> Result<Status> {
     let place = &daemon.place;
     let is_cs = place.me.roles.is_cs();
@@ -126,7 +126,8 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     })
 }
 
-/// A node that waits for these interfaces, since so many seconds: nothing else of it is worth a word.
+/// The status of a node that has waited for the interfaces `gone` for so many seconds. It says nothing else about the
+/// node, except for how many seconds it has been up.
 pub fn without_interface(place: &Place, gone: &[String], seconds: u64, uptime: u64) -> Status {
     Status {
         node: place.me.name.to_string(),
@@ -191,7 +192,7 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
     })
 }
 
-/// Of each service that the node says it has some of.
+/// The number of open connections that a node reports, by the name of the service.
 fn connections(daemon: &Daemon, node: Address) -> Result<BTreeMap<String, u32>> {
     let mut open = BTreeMap::new();
     for service in &daemon.place.config.services {
@@ -217,7 +218,7 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
     let at = tables::service_at(service)?;
     let place = &daemon.place;
     let is_switch = place.me.roles.is_switch();
-    // A switch knows to which connection servers a service's packets go, and no more.
+    // A switch knows only to which connection servers a service's packets go.
     let (known_as, members): (_, Vec<&Node>) = if is_switch {
         (FRONT, place.config.connection_servers().collect())
     } else {
@@ -293,7 +294,7 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
     })
 }
 
-/// `taking` are the data servers of the service that take requests.
+/// The status of the pool with this index. `taking` are the data servers of the service that take requests.
 fn pool(
     service: &baton_config::Service,
     index: usize,

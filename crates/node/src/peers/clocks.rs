@@ -1,7 +1,8 @@
 //! How far the clocks of other nodes are from this one's.
 //!
-//! Whose messages are refused as stale cannot be read off them alone: what was recorded can be played back. So a node
-//! of which a message was taken just now has a clock that is right, whatever else arrives in its name.
+//! A stale message alone does not prove that its sender's clock is wrong, because recorded messages can be played back.
+//! So a node counts as having a right clock for a while after a message of it was taken, whatever else arrives in its
+//! name.
 
 use std::{collections::HashMap, net::Ipv4Addr, time::Duration};
 
@@ -9,17 +10,17 @@ use baton_core::Moment;
 use baton_dataplane::StaleSender;
 use baton_wire::Clock;
 
-/// What was heard long ago says nothing of a clock that may have been set since.
+/// How long a reading counts. An older one says nothing, because the clock may have been set since.
 const FORGOTTEN: Duration = Duration::from_secs(10);
 
-/// What is known of each node's clock, by the node's address.
+/// The last readings of each node's clock, by the node's address.
 #[derive(Default)]
 pub struct Clocks {
     taken: HashMap<Ipv4Addr, Reading>,
     refused: HashMap<Ipv4Addr, Reading>,
 }
 
-/// Ours less theirs.
+/// One reading of another node's clock. The skew is this node's clock minus the other's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     skew_ms: i64,
@@ -27,17 +28,18 @@ struct Reading {
     at: Moment,
 }
 
-/// A node's clock, as it was heard last.
+/// How far a node's clock is off, as it was heard last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skew {
-    /// Ours less theirs, with the way of the message: more than nothing if they are behind.
+    /// This node's clock minus the other's, plus the time that the message travelled. It is positive if the other clock
+    /// is behind.
     pub ms: i64,
-    /// So far that its messages are refused.
+    /// Whether the clock is so far off that the node's messages are refused.
     pub refused: bool,
 }
 
 impl Clocks {
-    /// A message that was taken.
+    /// Notes a message that was taken.
     pub fn note_taken(&mut self, now: Moment, from: Ipv4Addr, theirs: Clock, ours: Clock) {
         let skew_ms = skew_ms(i128::from(ours.as_nanos()) - i128::from(theirs.as_nanos()));
         let reading = Reading {
@@ -49,11 +51,11 @@ impl Clocks {
         self.refused.remove(&from);
     }
 
-    /// A message under the right key that came `ago`, and was refused for its clock. True if it is a sign of life: that
-    /// clock goes on. A message that was taken since is the better one: what was refused before it was only late, as are
-    /// those that wait for a link that was down. One message that is played back again and again is none; and who has
-    /// recorded many, and plays them back in their order, has a dead host pass for one that lives for as long as that
-    /// takes, no more.
+    /// Notes a message under the right key that came `ago` before `now` and was refused because of its clock. Returns
+    /// true if the message is a sign of life, which it is if that clock goes on. If a message was taken since, the
+    /// refused one says nothing: it was only late, like messages that waited for a link that was down. One message that
+    /// is played back again and again is no sign of life. Whoever has recorded many messages and plays them back in
+    /// their order can make a dead host pass for a living one, but only for as long as that takes.
     pub fn note_refused(
         &mut self,
         now: Moment,
@@ -66,7 +68,7 @@ impl Clocks {
             return false;
         }
         let skew_ms = skew_ms(i128::from(ours.as_nanos()) - i128::from(theirs.as_nanos()));
-        // Addresses are anybody's to write: no more of them than a cluster has nodes.
+        // Anybody can forge a source address, so there are no more entries than a cluster may have nodes.
         if self.refused.len() < baton_abi::MAX_PEERS as usize || self.refused.contains_key(&from) {
             let reading = Reading {
                 skew_ms,
@@ -79,7 +81,7 @@ impl Clocks {
         false
     }
 
-    /// What is known of a node; `by_program` is what the programs have refused in its name.
+    /// How far a node's clock is off, if that is known. `by_program` is what the programs have refused in its name.
     pub fn of(
         &self,
         now: Moment,
@@ -138,7 +140,7 @@ mod tests {
         );
     }
 
-    /// A replay in the name of a node that is heard.
+    /// A replay in the name of a node that is heard does not count.
     #[test]
     fn who_is_heard_is_right() {
         let mut clocks = Clocks::default();
@@ -175,7 +177,8 @@ mod tests {
         assert!(clocks.note_refused(at(14), NODE, clock(114), clock(1014), NOW));
     }
 
-    /// What waited for a link that was down comes in front of what is said now, and the daemon reads of it later.
+    /// Messages that waited for a link that was down come before new ones, and the daemon learns later that the
+    /// programs refused them.
     #[test]
     fn what_was_refused_before_something_was_taken_says_nothing() {
         let mut clocks = Clocks::default();
@@ -190,7 +193,7 @@ mod tests {
         assert!(clocks.note_refused(at(23), NODE, clock(105), clock(142), ago));
     }
 
-    /// A node whose daemon says nothing, while its programs still send.
+    /// The daemon of this node says nothing, while its programs still send.
     #[test]
     fn the_programs_know_as_well() {
         let clocks = Clocks::default();

@@ -1,4 +1,4 @@
-//! HELLO: what this node says of itself, and to whom.
+//! HELLO: what this node says of itself, and to which nodes.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ pub fn clock_now() -> Clock {
     SystemTime::now().into()
 }
 
-/// Everybody else in the cluster.
+/// The IPv4 addresses of all other nodes of the cluster.
 pub fn peers(config: &Config, own: Ipv4Addr) -> Vec<Ipv4Addr> {
     config
         .nodes
@@ -26,7 +26,7 @@ pub fn peers(config: &Config, own: Ipv4Addr) -> Vec<Ipv4Addr> {
         .collect()
 }
 
-/// What one heartbeat says.
+/// The messages of one heartbeat. They are several if one HELLO has no room for all services.
 pub fn messages(
     incarnation: Incarnation,
     cpu: Permille,
@@ -47,7 +47,7 @@ pub struct CpuMeter {
 }
 
 impl CpuMeter {
-    /// The share since the last call; of the time since boot at the first.
+    /// The busy share since the last call, or, at the first call, since boot.
     pub fn read(&mut self) -> Permille {
         let (busy, total) = fs::read_to_string("/proc/stat")
             .ok()
@@ -61,7 +61,7 @@ impl CpuMeter {
     }
 }
 
-/// Busy and total ticks. Idle and waiting for I/O (fields 4 and 5) are not busy.
+/// Returns busy and total ticks. Idle time and waiting for I/O (fields 4 and 5) do not count as busy.
 fn parse(stat: &str) -> Option<(u64, u64)> {
     let fields: Vec<u64> = stat
         .lines()

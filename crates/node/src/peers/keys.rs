@@ -1,4 +1,4 @@
-//! What this node shares with each other one: made of the cluster's secret, or read from its own keys.
+//! The keys that this node shares with each other node: derived from the cluster's secret, or read from its own keys.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,24 +13,25 @@ use baton_wire::{KeyRing, Keys, LccpKey};
 
 use crate::local_node::Place;
 
-/// As many nodes as the programs' map of keys has room for.
+/// The number of nodes for which the programs' map of keys has room.
 const ROOM: usize = 2 * baton_abi::MAX_PEERS as usize;
 
-/// What `me` shares with the nodes of this configuration.
+/// The keys that `me` shares with the nodes of this configuration.
 pub fn key_ring(config: &Config, me: &Node) -> KeyRing {
     ring(config, me, &BTreeMap::new())
 }
 
-/// The same, and what it shares with nodes that the configuration does not name anymore: connections of theirs may
-/// still have to end. The programs know them from before, and whether they may give commands. They stay until the
-/// machine starts anew, as many as there is room for; another secret shuts them out at once.
+/// The keys that this node shares with the nodes of its configuration, and with nodes that the configuration no longer
+/// names, because their connections may still have to end. The programs' map tells which nodes these are, and whether
+/// they may give commands. They stay until the machine restarts, as many as there is room for. Another cluster secret
+/// shuts them out at once.
 pub fn key_ring_over(dataplane: &Dataplane, place: &Place) -> Result<KeyRing> {
     let known = dataplane.peer_keys()?.into_iter();
     let known = known.map(|(address, keys)| (address, keys.leads != 0));
     Ok(ring(&place.config, &place.me, &known.collect()))
 }
 
-/// Tells the programs, and which of them are connection servers.
+/// Tells the programs the keys of all nodes, and which of the nodes are connection servers.
 pub fn write(dataplane: &Dataplane, ring: &KeyRing, config: &Config) -> Result<()> {
     let connection_servers: BTreeSet<_> = (config.connection_servers())
         .filter_map(|node| node.address.ipv4())
@@ -68,7 +69,7 @@ fn ring(config: &Config, me: &Node, known: &BTreeMap<Ipv4Addr, bool>) -> KeyRing
     let peers = leads
         .iter()
         .filter_map(|(address, leads)| Some((*address, shared(*address, *leads)?)));
-    // The configuration has made sure that a node's keys hold one for itself, and that they are this node's.
+    // The configuration makes sure that a node's own keys are this node's and include one for itself.
     let to_itself = shared(own, !me.own_keys).unwrap_or(Keys {
         leads: false,
         ..Keys::only(LccpKey::from_words([0; 2]))
@@ -144,7 +145,7 @@ mod tests {
         assert!(key_ring(&config, ds1).with(address(cs1)).leads);
     }
 
-    /// Its key is made anew, as it may be another one by now.
+    /// The key of a node that is gone is derived again, because the secret may have changed.
     #[test]
     fn a_node_that_is_gone_is_understood_for_a_while() {
         let config = config();

@@ -1,5 +1,5 @@
-//! Which data servers live. The order of what is written matters: of one that died first the choices, then
-//! the mark, of one that is back first the mark: so no request is ever led to one that is marked dead.
+//! Which data servers live. The order of writes matters, because no request may be led to a data server that is marked
+//! dead. When one has died, the choices are written first and then the mark. When one is back, the mark goes first.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -14,12 +14,12 @@ use crate::{
     resume::{Fate, Wanted},
 };
 
-/// The other data servers are asked so often for the connections of a dead one,
+/// How often the other data servers are asked for the connections of a dead one.
 const ASKED: u32 = 2;
-/// and have so long to answer each time. Their programs do: it is the time of a message and back.
+/// How long they have to answer each time. Their programs answer, so this need only cover one round trip.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A dead data server whose connections the others are asked for.
+/// A dead data server for whose connections the others are being asked.
 pub(crate) struct Dying {
     address: Address,
     next: Moment,
@@ -27,7 +27,8 @@ pub(crate) struct Dying {
 }
 
 impl Daemon {
-    /// Asks those that have not been heard for a while, and the others for the connections of the dead.
+    /// Asks data servers that have not been heard for a while whether they live, and goes on asking the others for the
+    /// connections of the dead.
     pub(crate) fn feel_pulse(&mut self) {
         logged(self.ask_for_the_dead());
         for address in self.pulse.tick(self.now()) {
@@ -41,7 +42,7 @@ impl Daemon {
         }
     }
 
-    /// Watches the data servers of the configuration, this node not: who runs this, lives.
+    /// Watches the data servers of the configuration except this node, which lives if it runs this.
     pub(crate) fn watch_lives(&mut self) {
         let config = &self.place.config;
         let own = self.place.me.address;
@@ -67,7 +68,7 @@ impl Daemon {
         });
     }
 
-    /// Takes note of who died and who is back, and returns the dead, for [`Daemon::bury`].
+    /// Notes which data servers died and which are back. Returns those that died, for [`Daemon::bury`].
     pub(crate) fn hear_of_lives(&mut self) -> Result<Vec<Address>> {
         let now = self.now();
         let mut died = Vec::new();
@@ -96,7 +97,8 @@ impl Daemon {
         Ok(died)
     }
 
-    /// Marks the dead, now that nobody is led to them any more, and has their connections looked after.
+    /// Marks these data servers as dead and begins to ask for their connections. Call this when no choice leads to them
+    /// anymore.
     pub(crate) fn bury(&mut self, died: &[Address]) -> Result<()> {
         for address in died {
             self.tables.mark_dead(&self.dataplane, *address, true)?;
@@ -105,7 +107,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// The same for those who were dead before this node came in front.
+    /// Begins to ask for the connections of data servers that were dead before this node came in front.
     pub(crate) fn look_after_the_dead(&mut self) -> Result<()> {
         let dead: Vec<_> = self.pulse.dead().collect();
         for address in dead {
@@ -114,8 +116,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// The dead one may have handed a connection on, and its word be lost. So before anybody is told that his connection is gone, the
-    /// others are asked.
+    /// Begins to ask the other data servers for a dead one's connections. It may have handed a connection over and its
+    /// MOVED may be lost, so the others are asked before a client is told that its connection is gone.
     fn begin_to_ask_for(&mut self, address: Address) -> Result<()> {
         (self.tables).mark_asked_for(&self.dataplane, address, true)?;
         self.dying.retain(|dying| dying.address != address);
@@ -153,7 +155,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Where this node is: what becomes of orphans is looked after in front only.
+    /// Tells the task that resumes responses whether this node is in front, because only the node in front looks after
+    /// orphans.
     pub(crate) fn tell_where_this_is(&self) {
         let here = !self.is_on_standby();
         self.resume.note(Fate::Front { here });

@@ -1,5 +1,5 @@
-//! Messages that were lost between nodes: noticed by their numbers, asked for, sent again. A task of its
-//! own, because milliseconds count: the daemon may be busy.
+//! Retransmission of messages that were lost between nodes: losses are noticed by the numbers, and the messages are
+//! asked for and sent again. This is a task of its own, because milliseconds count and the daemon may be busy.
 
 use std::{
     collections::BTreeMap,
@@ -31,14 +31,15 @@ use crate::{logging::logged, network::egress::Egress};
 pub struct Wanted {
     pub keys: KeyRing,
     pub clock_window: Duration,
-    /// How old a message may be that is sent again. A data server that was cut off for longer is dead to others, and
-    /// must not adopt by an old message what is another one's now. Its client has sent the packet again long before.
+    /// How old a message may be that is sent again. Others take a data server that was cut off for longer for dead, and
+    /// an old message must not make it adopt a connection that has another owner by then. The client has sent the
+    /// packet again long before.
     pub oldest: Duration,
     /// The other nodes, and the channel to each.
     pub channels: Vec<(Ipv4Addr, u16)>,
 }
 
-/// What the task has done.
+/// Counters of what the task has done.
 #[derive(Default)]
 pub struct Counts {
     missed: AtomicU64,
@@ -46,7 +47,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// By counter of `bpf/abi/counters.h`.
+    /// The values, each with its counter of `bpf/abi/counters.h`.
     pub fn get(&self) -> [(u32, u64); 2] {
         [
             (COUNTER_LCCP_MISSED, self.missed.load(Relaxed)),
@@ -91,7 +92,7 @@ struct Task {
     counts: Arc<Counts>,
 }
 
-/// Both directions between here and another node.
+/// What the task knows of both directions between this node and another one.
 #[derive(Default)]
 struct Node {
     channel: u16,
@@ -130,14 +131,14 @@ impl Task {
         }
     }
 
-    /// The nodes of the configuration, those that stay with what is known of them.
+    /// Takes up the nodes of the configuration. What is known of nodes that stay is kept.
     fn take_up(&mut self) {
         let channels = self.wanted.borrow_and_update().channels.clone();
         let mut before = std::mem::take(&mut self.nodes);
         for (address, channel) in channels {
             let mut node = before.remove(&address).unwrap_or_default();
             node.channel = channel;
-            // Any number will do that an earlier life of this node is not likely to have used.
+            // Any number will do that this node is not likely to have used before its restart.
             let first = (clock_now().as_nanos() >> 10) as u16 | 1;
             logged(self.maps.begin_at(channel, first).map_err(Into::into));
             logged(self.maps.make_inbox(address).map_err(Into::into));
@@ -145,7 +146,7 @@ impl Task {
         }
     }
 
-    /// Says how long until the next look.
+    /// Looks at the channels to and from all nodes, and asks for what is missing. Returns the time until the next look.
     async fn look_at_all(&mut self) -> Duration {
         let now = Moment::after_epoch(self.epoch.elapsed());
         let end = self.nodes.values().map(|node| node.channel + 1).max();
@@ -159,7 +160,7 @@ impl Task {
         let mut moved = false;
         let mut messages = Vec::new();
         for (address, node) in &mut self.nodes {
-            // A pure connection server has none: nobody gives it connections.
+            // A pure connection server has no inboxes, because nobody gives it connections.
             let inbox = match self.maps.inbox(*address) {
                 Ok(inbox) => inbox.unwrap_or_default(),
                 Err(error) => {
@@ -191,7 +192,7 @@ impl Task {
         let Some(node) = self.nodes.get_mut(&sender) else {
             return Ok(());
         };
-        // What cannot be read is the daemon's to count: it hears all that is heard here.
+        // The daemon receives these messages too, and counts those that cannot be decoded.
         let pair = NodePair {
             from: sender,
             to: self.socket.own(),
@@ -234,11 +235,11 @@ impl Task {
     }
 }
 
-/// What a look at a node found.
+/// What a look at the channels to and from a node found.
 struct Found {
     moved: bool,
     lost: Vec<u16>,
-    /// The number that it is to be told, if any.
+    /// The last number sent, if the node is to be told it (SYNC).
     last: Option<u16>,
 }
 

@@ -1,17 +1,17 @@
-//! Who speaks another version of LCCP than this node.
+//! Which nodes speak another version of LCCP than this node.
 //!
-//! The version is the first byte of every message, of all versions; where another version has its tag
-//! is not known here, so that what it says of itself is anybody's word. So it is believed only of a node
-//! of which nothing was understood lately, and it is only ever told to people.
+//! The version is the first byte of every message, in all versions. Where another version has its tag is not known
+//! here, so anybody may have sent such a message. It is believed only of a node of which nothing was understood lately,
+//! and used only to tell people.
 
 use std::{collections::HashMap, net::Ipv4Addr, time::Duration};
 
 use baton_core::Moment;
 
-/// What was heard long ago says nothing: a node may have been upgraded since.
+/// How long a message counts. An older one says nothing, because the node may have been upgraded since.
 const FORGOTTEN: Duration = Duration::from_secs(10);
 
-/// What was heard from nodes, by address.
+/// When a message of each node was understood last, and when one of another version came, by the node's address.
 #[derive(Default)]
 pub struct Versions {
     understood: HashMap<Ipv4Addr, Moment>,
@@ -19,17 +19,17 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// A message that was taken.
+    /// Notes a message that was taken.
     pub fn note_understood(&mut self, now: Moment, from: Ipv4Addr) {
         self.understood.insert(from, now);
     }
 
-    /// A message of another version. Only of nodes: addresses are anybody's to write.
+    /// Notes a message of another version. Call this only for nodes of the configuration: anybody can forge an address.
     pub fn note_other(&mut self, now: Moment, from: Ipv4Addr, version: u8) {
         self.other.insert(from, (version, now));
     }
 
-    /// The version that this node speaks, if it is another.
+    /// The version that `node` speaks, if it is another than this node's.
     pub fn of(&self, now: Moment, node: Ipv4Addr) -> Option<u8> {
         let is_fresh = |at: Moment| now < at + FORGOTTEN;
         if (self.understood.get(&node)).is_some_and(|at| is_fresh(*at)) {

@@ -1,4 +1,4 @@
-//! A data server's half: orders come in, the agent fulfils them, and what comes of each goes back.
+//! The data server's part of resuming: orders come in, the agent carries them out, and their outcomes go back.
 
 use std::{collections::HashMap, net::Ipv4Addr};
 
@@ -10,11 +10,12 @@ use tracing::warn;
 
 use super::{Letter, admission::Admission, which::ends};
 
-/// More orders than these at once are dropped, and come again.
+/// How many orders are remembered with their senders. If there are more, all are forgotten; connection servers repeat
+/// the orders that still matter.
 const ORDERS: usize = 8192;
 
-/// Tells the program where responses end of which it sees only the rest. Without it such a connection does not move
-/// on when the response is over.
+/// Makes the function by which the agent tells the program where a resumed response ends. The program sees only the
+/// rest of such a response, and without this the connection could not move on when the response is over.
 pub fn witness(responses: Responses) -> Witness {
     Box::new(move |socket, rest| {
         let told = responses.expect(socket, rest);
@@ -24,7 +25,7 @@ pub fn witness(responses: Responses) -> Witness {
     })
 }
 
-/// The agent, and who has ordered what.
+/// The agent, and which connection server sent each order.
 pub struct Serving {
     agent: Resumer,
     admission: Admission,
@@ -47,11 +48,11 @@ impl Serving {
         }
     }
 
-    /// Takes an order; its outcome comes by [`Serving::next`].
+    /// Takes an order. [`Serving::next`] returns its outcome.
     pub fn handle(&mut self, asker: Ipv4Addr, order: &Resume) {
         let (flow, number, progress) = (order.flow(), order.number(), order.progress());
         let Some(ends) = ends(flow) else { return };
-        // Without a request it takes an order back.
+        // An order without a request cancels an earlier order.
         let is_admitted = order.request().is_empty()
             || match self.admission.admits(ends, order.request(), progress.start) {
                 Ok(is_admitted) => is_admitted,
@@ -61,12 +62,12 @@ impl Serving {
                 }
             };
         if !is_admitted {
-            // Without a receiver the daemon is ending.
+            // Sending fails only if the daemon is ending.
             let _ = (self.done_sender).send((asker, answer(flow, number, Done::Unreachable)));
             return;
         }
         if self.askers.len() >= ORDERS {
-            // Orders whose connections never came.
+            // These are mostly orders whose connections never came.
             self.askers.clear();
         }
         self.askers.insert(number, asker);
@@ -82,13 +83,13 @@ impl Serving {
         let (agent, done) = (self.agent.clone(), self.done_sender.clone());
         tokio::spawn(async move {
             if let Some(outcome) = agent.order(&order).await {
-                // Without a receiver the daemon is ending.
+                // Sending fails only if the daemon is ending.
                 let _ = done.send((asker, answer(flow, number, outcome)));
             }
         });
     }
 
-    /// What is to be told, and whom.
+    /// Waits for the next outcome and returns it with the node that is to be told.
     pub async fn next(&mut self) -> Option<Letter> {
         loop {
             tokio::select! {

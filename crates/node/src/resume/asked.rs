@@ -1,5 +1,5 @@
-//! Whom this node has asked about responses: only that node's answer counts. Another one may know the number of the
-//! order, since numbers follow each other, and each node knows its own.
+//! Which node was asked about which response: only that node's answer counts. Another node could guess the number of
+//! the order, because the numbers are consecutive and each node knows those of the orders that it got.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -8,10 +8,11 @@ use std::{
 
 use baton_wire::{Flow, Message};
 
-/// Far more than are ever under way. What is forgotten is asked again, or a client's packet settles it.
+/// How many orders, and how many YIELDs, are remembered: far more than are ever under way. If one is forgotten, it is
+/// sent again, or a client's packet settles the matter.
 const MOST: usize = 32768;
 
-/// The orders that went out, and to whom.
+/// The orders and YIELDs that went out, and to which nodes.
 #[derive(Default)]
 pub struct Asked {
     orders: BTreeMap<u64, Ipv4Addr>,
@@ -19,7 +20,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// A message leaves for `to`.
+    /// Notes that a message leaves for `to`.
     pub fn note(&mut self, to: Ipv4Addr, message: &Message) {
         match message {
             Message::Resume(order) => {
@@ -29,7 +30,7 @@ impl Asked {
                 }
             }
             Message::Yield { flow, .. } => {
-                // Each of them is said again and again.
+                // Each YIELD is repeated, so the ones that still matter are noted again.
                 if self.yields.len() >= MOST {
                     self.yields.clear();
                 }
@@ -39,7 +40,7 @@ impl Asked {
         }
     }
 
-    /// Whether a message is no answer, or one of the node that was asked.
+    /// Whether a message may be accepted: it is no answer, or it comes from the node that was asked.
     pub fn expects(&self, sender: Ipv4Addr, message: &Message) -> bool {
         let asked = match message {
             Message::Ready(ready) => self.orders.get(&ready.number),

@@ -1,4 +1,4 @@
-//! What came of responses whose data server died.
+//! Counters of responses that were resumed after a death or moved by a drain.
 
 use std::sync::{
     Arc, OnceLock,
@@ -8,48 +8,51 @@ use std::sync::{
 use baton_agent::resume::Counters;
 use baton_wire::Outcome;
 
-/// Counted by the walker, and by the agent if there is one.
+/// The counters of the task that resumes and moves responses, and of the agent if there is one.
 #[derive(Default)]
 pub struct Counts {
-    /// Data servers that died.
+    /// Counts data servers that died.
     pub deaths: AtomicU64,
-    /// Connections in the middle of a response then.
+    /// Counts connections of dead data servers that were not at rest and whose client did not have all of the response.
     pub orphans: AtomicU64,
-    /// How their responses began is known, all of the head,
+    /// Counts kept requests of dead data servers for which the head of the response is fully known.
     pub head_known: AtomicU64,
-    /// some of it,
+    /// Counts kept requests of dead data servers for which only a part of the response's head was seen.
     pub head_partial: AtomicU64,
-    /// or nothing.
+    /// Counts kept requests of dead data servers for which the head of the response is unknown.
     pub head_unknown: AtomicU64,
-    /// How responses begin here was told so often.
+    /// Counts heads of this node's own responses that it told to connection servers.
     pub heads_told: AtomicU64,
-    /// How responses begin elsewhere was heard so often,
+    /// Counts heads that other nodes told this node.
     pub heads_heard: AtomicU64,
-    /// and so many are remembered.
+    /// The number of heads that are remembered.
     pub heads_held: AtomicU64,
-    /// A request was heard of, and is kept, whose response may go on from another data server than its owner.
+    /// Counts requests that owners told and that are kept, because their responses may go on from other data servers.
     pub requests_heard: AtomicU64,
-    /// Their responses go on.
+    /// Counts responses that go on from another data server after a death.
     pub resumed: AtomicU64,
-    /// They had all of it already.
+    /// Counts clients that turned out to have all of their response.
     pub complete: AtomicU64,
-    /// Nothing was kept of the request: told.
+    /// Counts clients that got a RST because their request was not kept or its response cannot be resumed.
     pub not_kept: AtomicU64,
-    /// Nobody was there to ask, or to answer: told.
+    /// Counts clients that got a RST because no data server was there to ask, or none answered.
     pub nobody: AtomicU64,
-    /// Responses that were to leave a data server that drains,
+    /// Counts responses that were to leave a data server that drains.
     pub moves: AtomicU64,
-    /// have come to another one,
+    /// Counts responses that have moved from a draining data server to another one.
     pub moved: AtomicU64,
-    /// stay where they are for this reason, or until they are looked at again,
+    /// Counts responses that stay at a draining data server, at least until they are looked at again; by the reasons
+    /// in `STAYS`.
     stayed: [AtomicU64; 7],
-    /// because it is not known how they began,
+    /// Counts responses that stay at a draining data server because it is not known how they began.
     pub stayed_unknown: AtomicU64,
-    /// because nobody has answered,
+    /// Counts responses that stay at a draining data server because nobody was there to ask, or nobody answered.
     pub unanswered: AtomicU64,
-    /// or had to be resumed, because their owner was gone before they had.
+    /// Counts responses of draining data servers that had to be resumed, because the old owner no longer had the
+    /// connection and the next one did not have it yet.
     pub move_orphans: AtomicU64,
-    /// By reason of the last one that was asked: told.
+    /// Counts clients that got a RST because nobody had the rest of their response, by the reason of the data server
+    /// that was asked last; see `REASONS`.
     refused: [AtomicU64; 6],
     agent: OnceLock<Arc<Counters>>,
 }
@@ -76,7 +79,7 @@ const REASONS: [(Outcome, &str); 6] = [
 ];
 
 impl Counts {
-    /// One more that nobody has the rest of.
+    /// Counts a response whose rest nobody has, under the reason of the last data server that was asked.
     pub fn note_refused(&self, why: Option<Outcome>) {
         let place = REASONS.iter().position(|(reason, _)| why == Some(*reason));
         match place {
@@ -85,7 +88,7 @@ impl Counts {
         };
     }
 
-    /// One more that stays where it is.
+    /// Counts a response that stays where it is, under its reason.
     pub fn note_stays(&self, why: Option<Outcome>) {
         let place = STAYS.iter().position(|(reason, _)| why == Some(*reason));
         match place {
@@ -94,13 +97,13 @@ impl Counts {
         };
     }
 
-    /// Shows what this agent does as well.
+    /// Has [`Counts::get`] include the counters of this agent.
     pub fn follow(&self, agent: Arc<Counters>) {
-        // There is one agent in a daemon's life.
+        // A daemon starts only one agent, so this is not set yet.
         let _ = self.agent.set(agent);
     }
 
-    /// By name.
+    /// Returns all counters with their names.
     pub fn get(&self) -> Vec<(&'static str, u64)> {
         let mut all = vec![
             ("resume_deaths", self.deaths.load(Relaxed)),

@@ -1,8 +1,10 @@
 //! What becomes of the connections of a data server that died.
 //!
-//! Those at rest need nothing: their next requests go elsewhere. Of all others somebody is told, or takes over. But the entry may be
-//! behind: the dead one may have handed a connection on, and its word have been lost. So the other data servers are asked first
-//! (CLAIM), and whoever has a connection says MOVED, which the program notes. What is the dead one's still, a moment later, was.
+//! Connections at rest need nothing: their next requests go elsewhere. Every other connection is continued by another
+//! data server, or its client is told by a RST. But an entry may be out of date: the dead data server may have handed
+//! the connection over, and its MOVED may be lost. So the other data servers are asked first (CLAIM). The one that has
+//! the connection answers MOVED, and the program notes that in the entry. If an entry still names the dead data server
+//! a moment later, the connection really was there.
 
 use std::{collections::HashMap, net::Ipv4Addr, sync::atomic::Ordering::Relaxed};
 
@@ -21,16 +23,17 @@ use super::{
 };
 use crate::data_server::idle_handover::ack;
 
-/// A data server that is asked so late need not ask another one.
+/// The attempt number that CLAIM gets here. It is so high that a data server which is asked asks no other one.
 const ALONE: u8 = u8::MAX - 1;
-/// Ticks, of a second each: longer than any `dead_after`. Had the dead one handed the connection on before, its client's packets would
-/// have come to it since, and with each it says MOVED again.
+/// Only connections heard within this many ticks, of a second each, are asked for; it is longer than any `dead_after`.
+/// If the dead data server had handed over an older one, it would have said MOVED again for each later packet of the
+/// client.
 const LATELY: u32 = 32;
-/// So many messages at most: what is beyond is not asked for.
+/// At most this many CLAIM messages are sent. Connections beyond that are not asked for.
 const QUESTIONS: usize = 1 << 16;
 
 impl Walker {
-    /// Asks the others who has the connections of a dead one that are not at rest.
+    /// Asks the other data servers for the connections of a dead one that are not at rest.
     pub(super) fn ask_others(&mut self, slot: u16, slots: &HashMap<u16, Ipv4Addr>) -> Result<()> {
         if self.dead.insert(slot) {
             self.counts.deaths.fetch_add(1, Relaxed);
@@ -51,7 +54,7 @@ impl Walker {
         lately.truncate(QUESTIONS / others.len().max(1));
         for (key, tcb) in lately {
             let which = Which::of(&key, &tcb);
-            // No message of this node to itself comes by its card.
+            // A message of this node to itself would not arrive by its network card, so its own sockets are looked up.
             if let Some(own) = own
                 && Connections::ends_here(which.client, which.cluster)?
             {
@@ -75,7 +78,8 @@ impl Walker {
         Ok(())
     }
 
-    /// Whoever has any of its connections has said so: looks after the others that are not at rest.
+    /// Decides what becomes of the connections that the dead data server still has and that are not at rest. Other data
+    /// servers that have connections of it have answered by then.
     pub(super) fn handle_death(
         &mut self,
         now: Moment,
@@ -90,8 +94,9 @@ impl Walker {
         Ok(())
     }
 
-    /// The entries of the dead that are not at rest. One whose response was moving is none of it: whoever sees to that knows of the
-    /// death, or its owner says whether it has come.
+    /// Returns the entries of the dead data server that are not at rest. Entries whose response is being moved are left
+    /// out, because `moving` handles them: it is told of the death too, or learns from the connection's owner whether
+    /// the response has come.
     fn left_by(&self, slot: u16) -> Result<Vec<(TcbKey, Tcb)>> {
         let mut left = self.orphans.muster(slot)?;
         left.retain(|(key, tcb)| {
@@ -100,7 +105,8 @@ impl Walker {
         Ok(left)
     }
 
-    /// What can be resumed is, of the others each is told.
+    /// Resumes the responses that can be resumed. The other clients get a RST, unless their request may come again or
+    /// they have all of the response.
     fn look_after(&mut self, now: Moment, slot: u16, slots: &HashMap<u16, Ipv4Addr>) -> Result<()> {
         let (mut all, mut kept) = (0, 0);
         for (turn, (key, tcb)) in self.left_by(slot)?.into_iter().enumerate() {
@@ -124,10 +130,10 @@ impl Walker {
                         kept += 1;
                     }
                 }
-                // It comes again, and goes elsewhere then; or it does not, and its client is called last.
+                // The request comes again and goes elsewhere then. If it does not, `call_last` resets the connection.
                 _ if is_first(&tcb) => {}
                 _ => {
-                    // Who has closed waits for nothing, most likely.
+                    // A client that has sent FIN most likely waits for nothing, so it is not counted.
                     if !has_ended {
                         self.counts.not_kept.fetch_add(1, Relaxed);
                     }
@@ -152,7 +158,7 @@ impl Walker {
         })
     }
 
-    /// Requests that nobody had answered, and that did not come again.
+    /// Resets the connections whose request nobody had answered and did not come again.
     pub(super) fn call_last(&mut self, slot: u16) -> Result<()> {
         for (key, tcb) in self.left_by(slot)? {
             if self.kept(&key, &tcb)?.is_none() && u32::from(tcb.state) & TCB_WAITING != 0 {
@@ -164,7 +170,7 @@ impl Walker {
     }
 }
 
-/// Whether it waits for the response to the request with which it went to its owner.
+/// Whether the connection waits for the response to the request with which it went to its owner.
 fn is_first(tcb: &Tcb) -> bool {
     const WAITS: u32 = TCB_ADOPTING | TCB_WAITING;
     u32::from(tcb.state) & WAITS == WAITS

@@ -1,8 +1,8 @@
-//! How responses begin, told by the data server that sends them to the connection servers, which remember it
-//! for the day when it is dead.
+//! A data server tells the connection servers how its responses begin. They remember it, so that the responses can be
+//! resumed when this data server is dead.
 //!
-//! Responses that are over when the next message leaves need no other's rest: of each connection only the
-//! last one is told. Where this node, as the owner, keeps the request of a longer one, that is told with it.
+//! Of each connection only the last response is told: earlier ones are over when the message leaves, and need not be
+//! resumed. If this node, as the owner, keeps the request of a long response, the message contains the request too.
 
 use std::{
     collections::HashMap,
@@ -28,14 +28,15 @@ use tracing::{debug, warn};
 
 use super::{Counts, Letter, Wanted};
 
-/// So long heads are gathered.
+/// Heads are gathered for this long before they are sent.
 const GATHER: Duration = Duration::from_millis(10);
-/// A response of so many bytes leaves at once (RFC 6928), and is over before another data server could send the rest.
+/// A response of at most this many bytes leaves at once (RFC 6928). It is over before another data server could send
+/// the rest.
 const AT_ONCE: u32 = 10 * 1460;
-/// A look without a sign that there is something, should one have been lost.
+/// The ring is read at least this often, even without a wake-up, because a wake-up may be lost.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Tells them until the task that sends messages has ended.
+/// Starts a task that tells connection servers how responses begin, until the task that sends messages has ended.
 pub fn tell(
     seen: Seen,
     wanted: watch::Receiver<Wanted>,
@@ -70,13 +71,14 @@ async fn run(
             .iter()
             .flat_map(|to| lists.iter().map(|list| (*to, list)))
         {
-            // A task that has ended is seen above.
+            // If the receiving task has ended, the loop's condition notices it.
             let _ = letters.send((to, Message::Heads(list.clone())));
         }
     }
 }
 
-/// Of each connection the last one, if it is one, and its request, if that is kept here and may be needed.
+/// Takes the heads seen since the last call and returns the last one of each connection, if it can be read as a head.
+/// With it comes its request, if the response is long and this node keeps the request as the owner.
 fn last_ones(seen: &mut Seen) -> Result<Vec<(Head, Option<AnsweredRequest>)>> {
     let mut last: HashMap<EntryKey, SeenHead> = HashMap::new();
     for head in seen.take()? {
@@ -99,7 +101,7 @@ fn last_ones(seen: &mut Seen) -> Result<Vec<(Head, Option<AnsweredRequest>)>> {
         let is_long = length.is_none_or(|length| length.get() > AT_ONCE);
         let kept = if is_long {
             let kept = seen.request_of(&found.flow, found.response_start)?;
-            // Without a pool this node keeps it as a connection server, for itself.
+            // Without a pool, this node keeps the request only for its own work as a connection server.
             kept.filter(|kept| u32::from(kept.pool) != NO_POOL)
         } else {
             None
@@ -117,7 +119,7 @@ fn last_ones(seen: &mut Seen) -> Result<Vec<(Head, Option<AnsweredRequest>)>> {
     Ok(heads)
 }
 
-/// As many messages as they need: a request is in one of its own.
+/// Divides the heads among as many messages as they need. A head with a request has a message of its own.
 fn lists(heads: Vec<(Head, Option<AnsweredRequest>)>) -> Vec<Heads> {
     let (mut alone, mut lists) = (Vec::new(), Vec::new());
     for (head, request) in heads {
@@ -130,7 +132,7 @@ fn lists(heads: Vec<(Head, Option<AnsweredRequest>)>) -> Vec<Heads> {
     lists
 }
 
-/// As the tables name it.
+/// Converts a connection's name in messages to its key in the maps.
 pub fn key(name: &EntryKey) -> TcbKey {
     TcbKey {
         client: name.client.address.octets(),
@@ -140,7 +142,7 @@ pub fn key(name: &EntryKey) -> TcbKey {
     }
 }
 
-/// A connection as messages name it; `None` if it is to no address.
+/// Converts a connection's key in the maps to its name in messages; `None` if it has no valid cluster address.
 pub fn name(key: &TcbKey) -> Option<EntryKey> {
     Some(EntryKey {
         client: Endpoint {

@@ -1,6 +1,6 @@
-//! Responses whose data server died go on from another one. A task of its own on every connection server
-//! and data server: on the first a walk over the entries of the dead, and what comes of each
-//! (`walker`), on the second the agent that has the rest of responses (`agent`).
+//! Responses whose data server died go on from another one. Every connection server and data server runs a task for
+//! this. On a connection server the task walks over the entries of the dead data server and decides what becomes of
+//! each (`walker`). On a data server it runs the agent that gives the rest of responses (`agent`).
 
 mod admission;
 mod agent;
@@ -43,30 +43,30 @@ use walker::Walker;
 pub struct Wanted {
     pub keys: KeyRing,
     pub clock_window: Duration,
-    /// The data servers by slot, on a connection server.
+    /// The addresses of the data servers by slot. Only connection servers use it.
     pub slots: HashMap<u16, Ipv4Addr>,
-    /// The connection servers, this node not.
+    /// The connection servers other than this node.
     pub fronts: Vec<Ipv4Addr>,
 }
 
-/// What happens to data servers, and to this node.
+/// An event about a data server or about this node.
 #[derive(Clone, Copy, Debug)]
 pub enum Fate {
-    /// Neither its daemon nor its program is heard: the others are asked for its connections.
+    /// Neither the daemon nor the program of this data server is heard. The others are asked for its connections.
     Dying { slot: u16 },
-    /// They have had time to answer.
+    /// The data server is dead, and the others have had time to answer for its connections.
     Dead { slot: u16 },
-    /// It is heard again.
+    /// The data server is heard again.
     Alive { slot: u16 },
-    /// It drains; said again and again.
+    /// The data server drains. This is repeated for as long as it does.
     Drains { slot: u16 },
-    /// It does not any more.
+    /// The data server no longer drains.
     Undrained { slot: u16 },
-    /// This node is in front from now on, or on standby.
+    /// This node is in front from now on (`here`), or on standby.
     Front { here: bool },
 }
 
-/// Tells the task what happens.
+/// The daemon's handle to the task: tells it what happens and what to serve.
 pub struct Resume {
     wanted: watch::Sender<Wanted>,
     fates: mpsc::UnboundedSender<Fate>,
@@ -74,15 +74,15 @@ pub struct Resume {
     letters: mpsc::UnboundedSender<Letter>,
     tells_heads: bool,
     services: Option<watch::Sender<baton_agent::Services>>,
-    /// Who drains, as far as was told.
+    /// The slots of the data servers that drain, as the task was last told.
     pub draining: BTreeSet<u16>,
     pub counts: Arc<Counts>,
-    /// Where the program finds the agent, on 127.0.0.1; 0: there is none yet.
+    /// The port on 127.0.0.1 at which the program finds the agent; 0 if there is no agent yet.
     pub port: u16,
 }
 
 impl Resume {
-    /// Starts the task; it ends with the runtime. `orphans` on a connection server only.
+    /// Starts the task, which ends with the runtime. Only connection servers pass `orphans`.
     pub fn start(
         own: Ipv4Addr,
         protocol: u8,
@@ -129,19 +129,19 @@ impl Resume {
         })
     }
 
-    /// What the task looks after from now on.
+    /// Gives the task a new configuration.
     pub fn follow(&self, wanted: Wanted) {
         self.wanted.send_replace(wanted);
     }
 
-    /// A data server died, or lives, or this node has become another.
+    /// Tells the task what happened to a data server or to this node.
     pub fn note(&self, fate: Fate) {
-        // A task that has ended, has with the runtime.
+        // Sending fails only if the runtime, and the task with it, has ended.
         let _ = self.fates.send(fate);
     }
 
-    /// Has the agent, which is started if there is none yet, take connections to these services, whose requests this node has an
-    /// opinion of.
+    /// Has the agent take connections to these services, and starts the agent if there is none yet. `opinion` judges
+    /// whether this node may answer their requests.
     pub fn serve(
         &mut self,
         services: impl IntoIterator<Item = SocketAddrV4>,
@@ -168,7 +168,7 @@ impl Resume {
         Ok(())
     }
 
-    /// Tells connection servers how responses begin, from now on.
+    /// Begins to tell connection servers how this node's responses begin. Later calls do nothing.
     pub fn tell_heads(&mut self, server: &DataServer) -> Result<()> {
         if !self.tells_heads {
             let (wanted, letters) = (self.wanted.subscribe(), self.letters.clone());
@@ -191,12 +191,12 @@ struct Task {
     epoch: Instant,
 }
 
-/// A message that is to leave, and where to.
+/// A message that is to be sent, and the node that it goes to.
 pub type Letter = (Ipv4Addr, Message);
 
-/// Between two looks at what is due.
+/// The longest time between two looks at what is due.
 const TICK: Duration = Duration::from_millis(20);
-/// The same while nothing is under way.
+/// The longest time between two looks while nothing is under way.
 const IDLE: Duration = Duration::from_millis(500);
 
 impl Task {
@@ -215,7 +215,7 @@ impl Task {
                     Err(error) => debug!("{error}"),
                 },
                 fate = self.fates.recv() => {
-                    // The daemon has ended.
+                    // Without a sender the daemon has ended.
                     let Some(fate) = fate else { return };
                     if let Some(walker) = &mut self.walker {
                         let wanted = self.wanted.borrow();
@@ -257,7 +257,7 @@ impl Task {
             let wanted = self.wanted.borrow();
             (wanted.keys.with(sender), wanted.clock_window)
         };
-        // The daemon counts what is wrong: it hears everything as well.
+        // The daemon hears every message too, and counts those that are rejected.
         let pair = NodePair {
             from: sender,
             to: self.socket.own(),
@@ -294,7 +294,7 @@ impl Task {
     }
 }
 
-/// Never, if there is no agent.
+/// Waits for the agent's next letter; never returns if there is no agent.
 async fn next_letter(serving: &mut Option<Serving>) -> Option<Letter> {
     match serving {
         Some(serving) => serving.next().await,

@@ -1,5 +1,5 @@
-//! A connection server's half of a drain: responses under way are found once a second, and each goes on from
-//! another data server, as `baton_core::moves` has it.
+//! The connection server's part of a drain: once a second it looks for responses under way at data servers that drain,
+//! and has each go on from another data server. `baton_core::moves` decides the steps.
 
 use std::{
     collections::HashMap, net::Ipv4Addr, num::NonZeroU64, sync::atomic::Ordering::Relaxed,
@@ -24,15 +24,16 @@ use super::{
 };
 use crate::{data_server::idle_handover::ack, peers::heartbeat::clock_now};
 
-/// Orders of moves have numbers of their own, above those of what is resumed: wall clocks are below.
+/// This bit is set in the numbers of orders for moves. Orders for resumed responses have numbers that start at the wall
+/// clock, which is below it, so the two never meet.
 const NUMBERS: u64 = 1 << 63;
-/// Of a frame, before the packet.
+/// The size of the Ethernet header in front of a frame's packet.
 pub(super) const ETHERNET_BYTES: usize = 14;
 
-/// A message with a packet behind it, and where to.
+/// A message with the packet that follows it, and the node that it goes to.
 pub type Parcel = (Ipv4Addr, Message, Vec<u8>);
 
-/// What is being moved, and what is to be sent for it.
+/// The responses that are being moved, and the messages with packets that are to be sent for them.
 pub struct Moving {
     pub moves: Moves<Which, u16>,
     pub(super) parcels: Vec<Parcel>,
@@ -54,7 +55,7 @@ impl Moving {
 }
 
 impl Walker {
-    /// Finds what is under way at a data server that drains.
+    /// Finds the responses that are under way at a data server that drains, and begins to move them.
     pub(super) fn look_for_busy(
         &mut self,
         now: Moment,
@@ -83,7 +84,7 @@ impl Walker {
             {
                 continue;
             }
-            // What its own server answers now may be another version: only what it told then counts.
+            // The content may have changed since, so only the head that the owner told when the response began counts.
             let began = self.head(&key, &kept);
             let moves = &mut self.moving.moves;
             match began.filter(|head| head.digest.unseen() == 0) {
@@ -103,7 +104,7 @@ impl Walker {
         Ok(())
     }
 
-    /// What a data server says of a connection that it was to let go, or to keep.
+    /// Handles a data server's answer to YIELD, about a connection that it was to let go or to keep.
     pub(super) fn handle_yielded(
         &mut self,
         epoch: Instant,
@@ -121,7 +122,7 @@ impl Walker {
         Ok(())
     }
 
-    /// Does what is due, and returns what is to be sent; see [`Walker::take_parcels`] too.
+    /// Does what is due, and returns the messages to send. [`Walker::take_parcels`] returns those with packets.
     pub(super) fn work_on_moves(
         &mut self,
         now: Moment,
@@ -137,7 +138,7 @@ impl Walker {
         letters
     }
 
-    /// What is to be sent with packets.
+    /// Takes out the messages that are to be sent with packets.
     pub(super) fn take_parcels(&mut self) -> Vec<Parcel> {
         std::mem::take(&mut self.moving.parcels)
     }
@@ -164,7 +165,7 @@ impl Walker {
                 let Some(server) = slots.get(&server) else {
                     return Ok(None);
                 };
-                // Without a request: the agent takes it as what it is.
+                // The agent recognises a cancellation by its empty request.
                 let progress = Progress {
                     digest: NonZeroU64::new(order).map(HeadDigest::whole),
                     ..Progress::default()
@@ -199,7 +200,7 @@ impl Walker {
                 if let Some(tcb) = step {
                     let kept = self.kept(&key.key(), &tcb)?;
                     let mut servers = self.servers(pool_of(&tcb, kept.as_ref()), 0, slots)?;
-                    // It may have the connection by now.
+                    // The data server that has the rest may have the connection by now, so it is asked first.
                     if !self.dead.contains(&server) {
                         servers.retain(|other| *other != server);
                         servers.insert(0, server);
@@ -215,7 +216,7 @@ impl Walker {
         Ok(None)
     }
 
-    /// YIELD to the owner, around an ACK in the client's name.
+    /// Prepares YIELD to the owner, around an empty ACK in the client's name.
     fn tell(
         &mut self,
         now: Moment,
@@ -226,7 +227,8 @@ impl Walker {
     ) -> Result<()> {
         let moves = TCB_RESUMING | TCB_ADOPTING;
         let entry = self.entry(&which)?;
-        // Closed, or the next request has come: then whoever of the two has it gets that.
+        // The connection was closed, or the next request has come. That goes to whichever of the two data servers has
+        // the connection.
         let Some(tcb) = entry.filter(|tcb| u32::from(tcb.state) & moves == moves) else {
             self.moving.moves.forget(now, which);
             return Ok(());
@@ -266,7 +268,7 @@ impl Walker {
             return Ok(None);
         };
         let Some(kept) = self.kept(&which.key(), &tcb)? else {
-            // Pushed out by others meanwhile.
+            // The request is no longer kept: those of other connections have pushed it out of the map.
             let nothing = Response::default();
             (self.moving.moves).handle_ready(now, number, Outcome::Unreachable, nothing);
             return Ok(None);

@@ -1,20 +1,21 @@
-//! How responses begin, as data servers have told it: beside the requests that the program keeps, and as many.
+//! How responses begin, as data servers have told it. The capacity is that of the map in which the program keeps
+//! requests.
 
 use std::collections::HashMap;
 
 use baton_wire::{EntryKey, Head};
 
-/// Those that were told last.
+/// The heads that were told last, one for each connection, in two generations.
 pub struct Told {
-    /// The most of each generation.
+    /// How many heads each generation holds at most.
     most: usize,
     young: HashMap<EntryKey, Head>,
-    /// When the young are so many, these are forgotten, and those are the old.
+    /// The previous generation. It is dropped, and `young` takes its place, when `young` is full.
     old: HashMap<EntryKey, Head>,
 }
 
 impl Told {
-    /// Remembers so many at least, and at most twice as many.
+    /// Makes a store that remembers at least the last `capacity` heads, and at most twice as many.
     pub fn new(capacity: u32) -> Self {
         Self {
             most: capacity as usize,
@@ -31,30 +32,30 @@ impl Told {
         self.young.insert(head.key, *head);
     }
 
-    /// How this connection's response begins, if it is the one that begins at `start`.
+    /// Returns the head of this connection's last response, if that response begins at `start`.
     pub fn get(&self, key: &EntryKey, start: u32) -> Option<Head> {
         let head = self.last(key)?;
         (head.start == start).then_some(*head)
     }
 
-    /// Whether the last response known of this connection began before `at`, and was not whole there, as far as is
-    /// known: a request whose response is to begin at `at` was sent in the middle of it.
+    /// Whether the last known response of this connection began before `at` and, as far as is known, does not end
+    /// before or at `at`. If so, a request whose response is to begin at `at` was sent in the middle of that response.
     pub fn is_under_way(&self, key: &EntryKey, at: u32) -> bool {
         let Some(head) = self.last(key) else {
             return false;
         };
         let come = at.wrapping_sub(head.start);
-        // Half of all sequence numbers are behind any one.
+        // Sequence numbers wrap: half of them count as later than any given one, half as earlier.
         let began_before = come.cast_signed() > 0;
         began_before && head.length.is_none_or(|length| come < length.get())
     }
 
-    /// How many are remembered.
+    /// How many heads are remembered, counting both generations.
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }
 
-    /// The last one of this connection.
+    /// The last head of this connection.
     fn last(&self, key: &EntryKey) -> Option<&Head> {
         self.young.get(key).or_else(|| self.old.get(key))
     }
@@ -113,7 +114,7 @@ mod tests {
             assert_eq!(told.is_under_way(&key, at), is_under_way, "{come}");
         }
         assert!(!told.is_under_way(&key, start.wrapping_sub(1)));
-        // Who does not know how long it is does not know that it is over.
+        // A response of unknown length is never taken to be over.
         told.note(&head(1, start));
         assert!(told.is_under_way(&key, start.wrapping_add(1 << 30)));
     }

@@ -1,4 +1,5 @@
-//! A connection server's half: who was in the middle of a response, and what comes of them.
+//! The connection server's part of resuming: it finds the connections that were in the middle of a response when their
+//! data server died, and decides what becomes of each.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -26,17 +27,17 @@ use crate::{
     peers::heartbeat::clock_now,
 };
 
-/// The entries of the dead, and what becomes of them.
+/// Finds the entries of dead and draining data servers, and has their responses go on elsewhere.
 pub struct Walker {
-    /// This node.
+    /// This node's own address.
     pub(super) own: Ipv4Addr,
     pub(super) orphans: Orphans,
     segments: Segments,
     pub(super) resumes: Resumes<Which, u16>,
-    /// What leaves data servers that drain.
+    /// Responses that are leaving data servers that drain.
     pub(super) moving: Moving,
     told: Told,
-    /// Who is dead, as far as was told.
+    /// The slots of data servers that are taken for dead, as far as the task was told.
     pub(super) dead: BTreeSet<u16>,
     pub(super) counts: Arc<Counts>,
 }
@@ -55,12 +56,13 @@ impl Walker {
         })
     }
 
-    /// Whether nothing is under way.
+    /// Whether no response is being resumed or moved.
     pub fn is_idle(&self) -> bool {
         self.resumes.open() == 0 && self.moving.is_idle()
     }
 
-    /// A data server died, or is back: then it can be asked as any other.
+    /// Acts on what happened to a data server or to this node, for example a death. A data server that lives again can
+    /// be asked for responses like any other.
     pub fn handle_fate(
         &mut self,
         epoch: Instant,
@@ -101,7 +103,7 @@ impl Walker {
             .handle_ready(now, ready.number, ready.outcome, found);
     }
 
-    /// Remembers how responses begin, and what they answer.
+    /// Remembers how responses begin, and the request if the message contains one.
     pub fn hear_heads(
         &mut self,
         from: Ipv4Addr,
@@ -122,8 +124,8 @@ impl Walker {
         Ok(())
     }
 
-    /// Keeps a request that `from` is answering. Of a connection that is another's it is not believed. Where the connection is not
-    /// known yet, it may be once this node is in front.
+    /// Keeps a request that `from` is answering, unless the entry says that another data server owns the connection. A
+    /// connection without an entry is accepted: it may get one when this node is in front.
     fn keep(
         &self,
         from: Ipv4Addr,
@@ -152,7 +154,7 @@ impl Walker {
         Ok(())
     }
 
-    /// Does what is due, and returns what is to be sent.
+    /// Does what is due, and returns the messages to send.
     pub fn work(&mut self, epoch: Instant, slots: &HashMap<u16, Ipv4Addr>) -> Vec<Letter> {
         let now = Moment::after_epoch(epoch.elapsed());
         let mut letters = self.work_on_moves(now, slots);
@@ -182,7 +184,7 @@ impl Walker {
                 let change = change(key, from, server, TCB_RESUMING, TCB_ADOPTING);
                 match self.orphans.change(change)? {
                     Some(tcb) => self.segments.probe(&known(&key, &tcb))?,
-                    // It was closed, or the request came again and is answered elsewhere.
+                    // The connection was closed, or its request came again and is answered elsewhere.
                     None => self.resumes.forget(now, key),
                 }
             }
@@ -227,7 +229,7 @@ impl Walker {
             return Ok(None);
         };
         let Some(kept) = self.kept(&key, &tcb)? else {
-            // Pushed out by others meanwhile.
+            // The request is no longer kept: those of other connections have pushed it out of the map.
             self.resumes
                 .handle_ready(now, number, Outcome::Unreachable, Response::default());
             return Ok(None);
@@ -241,8 +243,9 @@ impl Walker {
         Ok(Some((*server, order)))
     }
 
-    /// The request whose response can go on elsewhere: it is kept, and nothing of the response has come yet, or how
-    /// that began is known. Not if it was sent in the middle of the response before, as far as that is known.
+    /// Returns the current request of this entry if its response can go on elsewhere. For that the request must be
+    /// kept, and either nothing of the response is acknowledged or its head is known. `None` also if the request is
+    /// known to have been sent in the middle of the previous response.
     pub(super) fn resumable(&self, key: &TcbKey, tcb: &Tcb) -> Result<Option<KeptRequest>> {
         let Some(request) = self.kept(key, tcb)? else {
             return Ok(None);
@@ -256,7 +259,7 @@ impl Walker {
         Ok((is_known && is_next).then_some(request))
     }
 
-    /// How the response to this request began, as its data server told it.
+    /// Returns how the response to this request began, if its data server has told it.
     pub(super) fn head(&self, key: &TcbKey, kept: &KeptRequest) -> Option<Head> {
         self.told.get(&heads::name(key)?, kept.response_start)
     }
@@ -270,7 +273,8 @@ impl Walker {
         count.fetch_add(1, Relaxed);
     }
 
-    /// Members of the pool that live, each response's beginning with another one.
+    /// Returns the living members of the pool. Which of them comes first depends on `turn`, so that the responses are
+    /// spread over all members.
     pub(super) fn servers(
         &self,
         pool: u16,
@@ -291,7 +295,7 @@ impl Walker {
         Ok(servers)
     }
 
-    /// The request that the entry is about, if it is kept.
+    /// Returns the entry's current request, if it is kept.
     pub(super) fn kept(&self, key: &TcbKey, tcb: &Tcb) -> Result<Option<KeptRequest>> {
         Ok(self.orphans.kept(key)?.filter(|kept| is_current(kept, tcb)))
     }
@@ -301,7 +305,8 @@ impl Walker {
         Ok(tcb.filter(|tcb| tcb.request_seq == which.request_seq))
     }
 
-    /// Has the entry say which request it is about. False if it has gone on.
+    /// Writes the request's sequence number into the entry. Returns false if the entry has changed meanwhile and was
+    /// left as it is.
     pub(super) fn names(&self, which: Which, tcb: &Tcb) -> Result<bool> {
         let named = change(which, tcb.owner, tcb.owner, 0, 0);
         Ok(self.orphans.change(named)?.is_some())
@@ -313,19 +318,21 @@ impl Walker {
     }
 }
 
-/// Whether the owner of the connection sees to its requests.
+/// Whether the owner judges and counts the connection's requests (`TCB_AT_DOOR`).
 pub(super) fn is_at_door(tcb: &Tcb) -> bool {
     u32::from(tcb.state) & TCB_AT_DOOR != 0
 }
 
-/// Whose members may answer the entry's request. The entry knows only the pool of the first one.
+/// Returns the pool whose members may answer the entry's current request. The entry itself names only the pool of the
+/// first request.
 pub(super) fn pool_of(tcb: &Tcb, kept: Option<&KeptRequest>) -> u16 {
     let told = kept.map(|kept| kept.pool);
     told.filter(|pool| u32::from(*pool) != NO_POOL)
         .unwrap_or(tcb.pool)
 }
 
-/// As the program has it (`bpf/connection_server/orphans/keep.h`): whether a kept request is the one that the entry is about.
+/// Whether a kept request is the entry's current one, by the same rule as `is_current()` in
+/// `bpf/connection_server/orphans/keep.h`.
 fn is_current(kept: &KeptRequest, tcb: &Tcb) -> bool {
     let end = kept.request_seq.wrapping_add(kept.bytes.into());
     let come = tcb.last_ack.wrapping_sub(kept.response_start);
@@ -358,7 +365,8 @@ pub(super) fn change(which: Which, owner: u16, next: u16, set: u32, clear: u32) 
 mod tests {
     use super::*;
 
-    /// A request of 100 bytes at 5000, whose response begins at 900: kept of an entry whose current request begins elsewhere.
+    /// A kept request of 100 bytes at 5000, whose response begins at 900. The entries of the tests name another
+    /// `request_seq`.
     const KEPT: KeptRequest = KeptRequest {
         request_seq: 5000,
         response_start: 900,

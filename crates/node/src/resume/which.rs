@@ -1,4 +1,4 @@
-//! Which response, and what the tables and messages call its connection.
+//! The name of a response, and of its connection in maps and messages.
 
 use std::net::SocketAddrV4;
 
@@ -8,7 +8,7 @@ use baton_agent::Ends;
 use baton_core::resume::Known;
 use baton_wire::{Endpoint, Flow, Message, Progress, Resume};
 
-/// A response: of which connection, and to the request that begins where.
+/// Identifies a response by its connection and by the sequence number at which its request begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Which {
     pub client: SocketAddrV4,
@@ -17,7 +17,7 @@ pub struct Which {
 }
 
 impl Which {
-    /// The current one of this entry.
+    /// Returns the current response of this entry.
     pub fn of(key: &TcbKey, tcb: &Tcb) -> Self {
         let (client, cluster) = key.ends();
         Self {
@@ -35,7 +35,8 @@ impl Which {
         Ok(Flow::new(self.client, self.cluster)?)
     }
 
-    /// The order to have the response ready, from where its client is, for the request as it was kept.
+    /// Makes the order to have the response to the kept request ready, from the byte up to which the client has
+    /// acknowledged it.
     pub fn order(
         &self,
         number: u64,
@@ -55,7 +56,7 @@ impl Which {
     }
 }
 
-/// `None` of a flow that is not IPv4.
+/// Returns both ends of a flow; `None` if they are not IPv4.
 pub fn ends(flow: Flow) -> Option<Ends> {
     let end = |end: Endpoint| Some(SocketAddrV4::new(end.address.ipv4()?, end.port));
     Some(Ends {

@@ -1,5 +1,4 @@
-//! Which channel leads to which node. A daemon keeps the channels of the one before: their messages are
-//! numbered on.
+//! Which channel leads to which node. A daemon keeps the channels of the daemon before it, whose numbers go on.
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
@@ -8,12 +7,12 @@ use baton_abi::DataServer;
 use baton_dataplane::{Channels as Maps, Dataplane};
 use baton_wire::Address;
 
-/// The channels in use.
+/// The channels in use: the channel's number by the address of the other node.
 #[derive(Default)]
 pub struct Channels(BTreeMap<Ipv4Addr, u16>);
 
 impl Channels {
-    /// Those of an earlier daemon.
+    /// Begins with the channels of an earlier daemon.
     pub fn over(dataplane: &Dataplane) -> Result<Self> {
         let mut ways = Vec::new();
         if dataplane.as_connection_server().is_some() {
@@ -25,7 +24,7 @@ impl Channels {
         Ok(Self(ways.iter().filter_map(used).collect()))
     }
 
-    /// The channel to a node, a new one if need be; 0, none, when all are in use.
+    /// The channel to a node. A node that has none gets a new one. 0 means none: all channels are in use.
     pub fn to(&mut self, address: Ipv4Addr) -> u16 {
         if let Some(channel) = self.0.get(&address) {
             return *channel;
@@ -37,7 +36,7 @@ impl Channels {
         free.unwrap_or(0)
     }
 
-    /// All of them.
+    /// All channels in use, each with its node.
     pub fn list(&self) -> Vec<(Ipv4Addr, u16)> {
         self.0
             .iter()

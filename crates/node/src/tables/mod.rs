@@ -1,4 +1,4 @@
-//! From configuration and membership to the programs' maps.
+//! Writing the programs' maps from configuration and membership.
 
 mod channels;
 mod places;
@@ -38,20 +38,21 @@ pub use pools::{PoolId, stable_hash};
 pub use route_numbers::RouteId;
 use route_numbers::RouteNumbers;
 
-/// Where this node's requests go. Pools, routes and choices are written on connection servers and data servers alone.
+/// The maps of pools, routes and choices. Only connection servers and data servers have them; on other nodes this is
+/// an error.
 fn routing_of(dataplane: &Dataplane) -> Result<&Routing> {
     (dataplane.routing()).context("this node has no role that routes requests")
 }
 
-/// What is in the maps, and how to change it.
+/// What the programs' maps hold, and the methods that change it.
 pub struct Tables {
     ids: HashMap<SocketAddrV4, u16>,
-    /// On a connection server: whether no data server answers for the service.
+    /// Whether no data server answers for a service, by the service's address.
     down: HashMap<SocketAddrV4, bool>,
     pools: Pools,
     route_numbers: RouteNumbers,
     places: Places,
-    /// On a data server: others that are not heard, and since when.
+    /// On a data server, the data servers that are not heard, and since when.
     silent_since: HashMap<Address, Moment>,
     slots: Slots,
     channels: Channels,
@@ -65,7 +66,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Tables over maps that may hold what an earlier daemon left: services keep their ids, pools their
+    /// Makes the tables over maps that may hold what an earlier daemon left: services keep their ids, pools their
     /// indices and data servers their slots, because TCB entries name them.
     pub fn over(dataplane: &Dataplane, now: Moment, quarantine: Duration) -> Result<Self> {
         let ids = dataplane
@@ -112,38 +113,39 @@ impl Tables {
         })
     }
 
-    /// The channels to other nodes.
+    /// The other nodes, each with the number of the channel to it.
     pub fn channels(&self) -> Vec<(Ipv4Addr, u16)> {
         self.channels.list()
     }
 
-    /// Where a pool of the service at `at` is tallied; the service's own without a name.
+    /// Where a pool of the service at `at` is tallied. Without a name this is the service's own pool. `None`: the pool
+    /// has no index.
     pub fn tallied_pool(&self, at: SocketAddrV4, name: Option<&str>) -> Option<Tallied> {
         self.pools.found(PoolId::new(at, name)).map(Tallied::Pool)
     }
 
-    /// Where a route of the service at `at` is tallied.
+    /// Where a route of the service at `at` is tallied. `None`: the route has no number.
     pub fn tallied_route(&self, at: SocketAddrV4, route: &baton_config::Route) -> Option<Tallied> {
         let number = self.route_numbers.number(RouteId::new(at, route));
         number.map(Tallied::Route)
     }
 
-    /// The daemon's listener for servers with MPTCP listeners; takes effect with the next settings.
+    /// Sets the port of the daemon's listener that relays to MPTCP servers. It takes effect when settings are written.
     pub fn relay_at(&mut self, port: u16) {
         self.relay_port = port;
     }
 
-    /// The listener of the agent that resumes; takes effect with the next settings.
+    /// Sets the port of the agent's listener that resumes responses. It takes effect when settings are written.
     pub fn resume_at(&mut self, port: u16) {
         self.resume_port = port;
     }
 
-    /// The listener of the agent that reads requests; takes effect with the next settings.
+    /// Sets the port of the agent's listener that reads requests. It takes effect when settings are written.
     pub fn read_at(&mut self, port: u16) {
         self.reader_port = port;
     }
 
-    /// What the agent that reads requests is to know of these services.
+    /// What the agent that reads requests needs to know of these services. A service without an id is left out.
     pub fn served(&self, services: &[Placed<'_>]) -> HashMap<SocketAddrV4, Served> {
         let served = |(at, service): &Placed<'_>| {
             let (id, head_timeout) = (*self.ids.get(at)?, service.head_timeout);

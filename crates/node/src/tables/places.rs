@@ -1,4 +1,4 @@
-//! The switch's table: which connection server has each place, and which had it before.
+//! The switch's table of places: which connection server has each place, and which one had it before.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -16,16 +16,16 @@ use baton_wire::Address;
 use super::{Tables, ways};
 use crate::local_node::{self, FRONT};
 
-/// What is in the map.
+/// The content of the switch's map, so that only changes are written.
 #[derive(Default)]
 pub struct Places {
     written: Vec<Place>,
-    /// Then nobody has connections any more from before the last change.
+    /// The time from which on no connection is left from before the last change.
     settled_at: Option<Moment>,
 }
 
 impl Places {
-    /// What an earlier daemon wrote, unless this is a new map.
+    /// Begins with what an earlier daemon wrote, or, if the map is new, with places that nobody has.
     pub fn over(switch: &Switch, new: bool) -> Result<Self> {
         let nobody = Place {
             now: NO_DATA_SERVER as u16,
@@ -43,12 +43,12 @@ impl Places {
         })
     }
 
-    /// When the last change is so long ago that no connection from before it is left.
+    /// The time from which on no connection is left from before the last change. `None`: nothing is pending.
     pub fn next_timeout(&self) -> Option<Moment> {
         self.settled_at
     }
 
-    /// Writes each place that is another than before.
+    /// Writes each place that has changed.
     fn write(
         &mut self,
         switch: &Switch,
@@ -72,7 +72,7 @@ impl Places {
             switch.set_place(at, &new)?;
             *place = new;
         }
-        // Those of an earlier daemon count from its successor's start.
+        // For changes that an earlier daemon made, the time counts from this daemon's start.
         if self.settled_at.is_none() && self.written.iter().any(|place| place.now != place.before) {
             self.settled_at = Some(now + idle);
         }
@@ -80,7 +80,8 @@ impl Places {
     }
 }
 
-/// Connections stay with who had the place before, as long as that one works.
+/// The next content of a place for which `chosen` is chosen. Existing connections stay with the connection server that
+/// had the place before, as long as that one works.
 fn next(place: Place, chosen: u16, settled: bool, works: impl Fn(u16) -> bool) -> Place {
     let (before, turn) = if chosen == place.now {
         (place.before, place.turn)
@@ -96,8 +97,8 @@ fn next(place: Place, chosen: u16, settled: bool, works: impl Fn(u16) -> bool) -
 }
 
 impl Tables {
-    /// Writes which connection servers get clients' packets now. One that is silent, that has no data
-    /// server itself, or is behind a router, gets none.
+    /// Writes which connection servers get clients' packets. A connection server that is silent, has no data server
+    /// itself, or is behind a router, gets none.
     pub fn write_places(
         &mut self,
         (dataplane, switch): (&Dataplane, &Switch),
@@ -121,12 +122,12 @@ impl Tables {
                 })
             })
             .collect();
-        // Who has nobody leaves everything as it is: the connection servers know what to tell clients.
+        // If no connection server is usable, everything stays as it is: they know what to tell clients.
         if servers.is_empty() {
             return Ok(());
         }
         let working: BTreeSet<u16> = servers.iter().map(|server| server.slot.into()).collect();
-        // Who comes is there before it has a place, who goes until it has none.
+        // A connection server is marked present before it gets a place, and until it no longer has any.
         self.write_presence(dataplane, place, &working, true)?;
         let mut chooser = Chooser::new(Policy::Client);
         let choices = chooser.choices(now, &servers);
@@ -140,7 +141,7 @@ impl Tables {
         matches!(self.hops.get(&address), Some(Hop::Next(next)) if !next.routed)
     }
 
-    /// Of those that work, or of those that do not.
+    /// Marks the connection servers that work as present, or, with `present` false, the others as absent.
     fn write_presence(
         &self,
         dataplane: &Dataplane,
@@ -181,12 +182,12 @@ mod tests {
     #[test]
     fn connections_stay_while_who_has_them_works() {
         let all = |_| true;
-        // A new one takes the place; then another one.
+        // A new connection server takes the place, then another one.
         assert_eq!(next(place(0, 0, 7), 1, false, all), place(1, 0, 8));
         assert_eq!(next(place(1, 0, 8), 2, false, all), place(2, 1, 9));
         // Nothing has changed for this place.
         assert_eq!(next(place(1, 0, 8), 1, false, all), place(1, 0, 8));
-        // It comes back to who had it before: who has it now keeps what has begun.
+        // The place goes back to its former connection server; the present one keeps connections that have begun.
         assert_eq!(next(place(1, 0, 8), 0, false, all), place(0, 1, 9));
     }
 

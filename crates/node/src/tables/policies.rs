@@ -1,4 +1,4 @@
-//! Policies of the configuration, as the core calls them.
+//! Policies of the configuration, translated to those of `baton_core`.
 
 use std::num::NonZeroU32;
 
@@ -8,7 +8,7 @@ use baton_wire::Permille;
 
 use super::services::PoolOf;
 
-/// How a pool of this node chooses.
+/// The policy by which this node, `me`, chooses among the data servers of a pool.
 pub fn policy(
     pool: &PoolOf<'_>,
     me: &NodeName,
@@ -25,7 +25,7 @@ pub fn policy(
     }
 }
 
-/// `None` while the home has no slot, and so takes nothing.
+/// The overflow policy of a pool. `None` if it has no limits, or while its home has no slot and so takes no requests.
 fn overflow(
     pool: &PoolOf<'_>,
     me: &NodeName,
@@ -33,7 +33,7 @@ fn overflow(
 ) -> Option<policy::Policy> {
     let limits = pool.overflow?;
     let here = pool.nodes.iter().find(|node| *node == me);
-    // Limits may be the service's, and so not speak of this pool's nodes.
+    // The limits may be the service's, so the home that they name need not be in this pool.
     let named = (limits.home.as_ref()).filter(|home| pool.nodes.contains(home));
     let home = named.or(here).or(pool.nodes.first())?;
     Some(policy::Policy::Overflow(policy::Limits {

@@ -12,29 +12,29 @@ use baton_dataplane::{Dataplane, Routing, Tallied};
 
 use super::routing_of;
 
-/// Where each pool is in the map, what makes its choices, and what was written there.
+/// For each pool its index in the map, what makes its choices, and which choices were written.
 #[derive(Default)]
 pub struct Pools {
     indices: HashMap<PoolId, u16>,
     choosers: HashMap<u16, Chooser>,
     written: HashMap<u16, Vec<u16>>,
-    /// The programs hash clients and paths under it. Of the cluster and not of a pool: a client has one place in all pools
-    /// of the same servers.
+    /// The seed with which the programs hash clients and paths. All pools of the cluster have the same seed, so that a
+    /// client goes to the same server in all pools of the same servers.
     hash_seed: u32,
 }
 
-/// What tells a pool from others, in every daemon that ever runs here: entries name pools by index, so
-/// that a pool must be found again where it was.
+/// What tells a pool from others, the same in every daemon that runs here. Entries name pools by index, so the next
+/// daemon must find each pool at the same index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PoolId(u64);
 
 impl PoolId {
-    /// As messages name it.
+    /// The number by which messages name the pool.
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// Of this pool of a service; of the service's own without a name.
+    /// The identity of this pool of a service. Without a name it is the service's own pool.
     pub fn new(service: std::net::SocketAddrV4, pool: Option<&str>) -> Self {
         Self(stable_hash(&format!(
             "{service}/{}",
@@ -43,7 +43,7 @@ impl PoolId {
     }
 }
 
-/// FNV-1a, which no release will change; never 0, which is nobody in the maps.
+/// The FNV-1a hash of a name, which must stay the same in all releases. It is never 0: in the maps 0 means none.
 pub fn stable_hash(name: &str) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
@@ -54,7 +54,7 @@ pub fn stable_hash(name: &str) -> u64 {
 }
 
 impl Pools {
-    /// Those that an earlier daemon wrote.
+    /// Begins with the pools that an earlier daemon wrote.
     pub fn over(routing: &Routing) -> Result<Self> {
         let mut pools = Self::default();
         for index in 0..MAX_POOLS as u16 {
@@ -66,7 +66,7 @@ impl Pools {
         Ok(pools)
     }
 
-    /// The index of a pool, which has one from now on.
+    /// The index of a pool. A pool that has none gets one.
     pub fn index(&mut self, dataplane: &Dataplane, id: PoolId) -> Result<u16> {
         if let Some(index) = self.indices.get(&id) {
             return Ok(*index);
@@ -84,7 +84,7 @@ impl Pools {
         Ok(index)
     }
 
-    /// The index of a pool that has one.
+    /// The index of a pool, or `None` if it has none.
     pub fn found(&self, id: PoolId) -> Option<u16> {
         self.indices.get(&id).copied()
     }
@@ -103,8 +103,8 @@ impl Pools {
         Ok(())
     }
 
-    /// Writes the choices of a pool as they are now, if they are others than before. If there are none, clients hear so from one of
-    /// `others`. The program reads one bank of choices while the other is written.
+    /// Writes the choices of a pool if they have changed. If there are none, the choices are `others`, the nodes that
+    /// can tell clients so. The program reads one bank of choices while the other is written.
     pub fn write(
         &mut self,
         dataplane: &Dataplane,
@@ -161,7 +161,7 @@ impl Pools {
         Ok(())
     }
 
-    /// When some pool's choices may be others though its servers stay.
+    /// When some pool's choices may change although its servers stay the same.
     pub fn next_timeout(&self) -> Option<Moment> {
         self.choosers
             .values()
@@ -169,7 +169,7 @@ impl Pools {
             .min()
     }
 
-    /// Whether nobody is in this pool.
+    /// Whether no data server answers for this pool.
     pub fn is_empty(&self, dataplane: &Dataplane, id: PoolId) -> Result<bool> {
         match self.indices.get(&id) {
             Some(index) => {
@@ -180,7 +180,7 @@ impl Pools {
         }
     }
 
-    /// The seed of what is written from now on; if it is another one, all is written again.
+    /// Sets the seed of all pools that are written from now on. If it is another one, all pools are written again.
     pub fn hash_under(&mut self, seed: u32) {
         if self.hash_seed != seed {
             self.hash_seed = seed;
@@ -188,7 +188,7 @@ impl Pools {
         }
     }
 
-    /// Forgets what was written, so that it is written again in any case.
+    /// Forgets which choices were written, so that they are written again in any case.
     pub fn write_all_again(&mut self) {
         self.written.clear();
     }
@@ -207,8 +207,8 @@ fn members(choices: &[u16]) -> Members {
     members
 }
 
-/// Connections choose anew when somebody has come who could take some of them. When one leaves, only
-/// its own must.
+/// Whether a pool has new members. Then all its connections choose anew, because the new member may take some of them.
+/// When a member leaves, only its own connections must choose anew.
 fn has_new(now: &Members, before: &Members) -> bool {
     now.iter()
         .zip(before)

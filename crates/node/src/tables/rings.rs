@@ -1,4 +1,4 @@
-//! Rings: whom a data server asks next who has a connection (CLAIM).
+//! Rings: which data server is asked next where a connection is (CLAIM).
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -14,8 +14,8 @@ use super::{
 };
 
 impl Tables {
-    /// Writes the rings of these services, which this data server serves. Those that are not heard are
-    /// left out, or a question would end with them; unless nobody else is heard.
+    /// Writes the rings of these services, which this data server serves. Data servers that are not heard are left
+    /// out, because a CLAIM would end at them. If no other data server is heard, all are in the ring.
     pub fn write_rings(
         &mut self,
         server: &DataServer,
@@ -54,10 +54,10 @@ impl Tables {
     }
 }
 
-/// Whoever is silent for so long has no connections any more that anybody would wait for.
+/// After this much silence, a data server is taken to have no connections anymore for which anybody would wait.
 const LONG: Duration = Duration::from_secs(60);
 
-/// How a data server looks from here.
+/// Whether a data server is heard here, and if not, whether its silence is longer than [`LONG`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
     Heard,
@@ -70,7 +70,8 @@ fn heard(membership: &Membership, address: Address) -> bool {
     presence.is_some_and(|presence| presence.is_present())
 }
 
-/// Of all data servers of a service, in an order that is the same on every node.
+/// The ring entry of `own` for a service with these data servers, which are sorted by address: the order must be the
+/// same on every node.
 fn ring(members: &[(Ipv4Addr, Presence)], own: Ipv4Addr) -> Ring {
     let is_heard = |member: &(Ipv4Addr, Presence)| member.1 == Presence::Heard;
     let alone = !members.iter().any(|it| is_heard(it) && it.0 != own);
@@ -84,7 +85,7 @@ fn ring(members: &[(Ipv4Addr, Presence)], own: Ipv4Addr) -> Ring {
         .filter(|(address, presence)| *presence == Presence::Silent && !asked.contains(address));
     let next = asked.iter().find(|address| **address > own);
     let next = next.or(asked.first()).copied().unwrap_or(own);
-    // Of 256 data servers at most: no truncation.
+    // There are at most 256 data servers, so nothing is truncated.
     Ring {
         next: short_address(next),
         length: asked.len() as u16,
@@ -103,7 +104,7 @@ mod tests {
         Ipv4Addr::new(192, 0, 2, last)
     }
 
-    /// Next, how many, and how many are missing.
+    /// Which data server is next, how many are asked, and how many are missing.
     fn ring_of(own: u8, members: &[(u8, Presence)]) -> (Ipv4Addr, u16, u16) {
         let members: Vec<_> = members.iter().map(|(last, is)| (at(*last), *is)).collect();
         let ring = ring(&members, at(own));
@@ -119,19 +120,19 @@ mod tests {
         assert_eq!(ring_of(3, &all), (at(1), 3, 0));
     }
 
-    /// Until they are gone for good, nobody can say what they have.
+    /// A silent data server counts as missing until it is gone for good: nobody can say which connections it has.
     #[test]
     fn the_dead_are_not_asked() {
         let some = [(1, Heard), (2, Silent), (3, Heard)];
         assert_eq!(ring_of(1, &some), (at(3), 2, 1));
         assert_eq!(ring_of(3, &some), (at(1), 2, 1));
-        // A node that has just started has not even heard itself.
+        // A node that has just started may not have heard its own HELLO, and is in its ring nevertheless.
         assert_eq!(ring_of(2, &some), (at(3), 3, 0));
         let gone = [(1, Heard), (2, Gone), (3, Heard)];
         assert_eq!(ring_of(1, &gone), (at(3), 2, 0));
     }
 
-    /// Who hears nobody does not know that there is nobody.
+    /// A data server that hears nobody cannot conclude that nobody is there.
     #[test]
     fn if_nobody_is_heard_all_are_asked() {
         let none = [(1, Heard), (2, Silent), (3, Gone)];

@@ -1,4 +1,4 @@
-//! Which number each route is tallied by.
+//! The number under which each route is tallied.
 
 use std::{collections::HashMap, net::SocketAddrV4};
 
@@ -8,27 +8,27 @@ use baton_dataplane::{Dataplane, Routing, Tallied};
 
 use super::{pools::stable_hash, routing_of};
 
-/// Who has which number. A route keeps its own, and what was counted by it, for as long as it is in the
-/// configuration: over reloads and over restarts of the daemon.
+/// The number of each route. A route keeps its number and its tally for as long as it is in the configuration, over
+/// reloads and over restarts of the daemon.
 #[derive(Default)]
 pub struct RouteNumbers {
     numbers: HashMap<RouteId, u16>,
-    /// Where a free one was found last. Numbers that were given up are used again as late as can be:
-    /// entries may still name them.
+    /// The number that was given last. Numbers that were given up are used again as late as possible, because entries
+    /// may still name them.
     last: u16,
 }
 
-/// What tells a route from others, in every daemon that ever runs here. Its pool is not part of it.
+/// What tells a route from others, the same in every daemon that runs here. The route's pool is not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RouteId(u64);
 
 impl RouteId {
-    /// As messages name it.
+    /// The number by which messages name the route.
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// Of this route of the service at this address.
+    /// The identity of this route of the service at this address.
     pub fn new(service: SocketAddrV4, route: &baton_config::Route) -> Self {
         let mut text = format!("{service} {}{}", route.host, route.path);
         if !route.conditions.is_empty() {
@@ -39,7 +39,7 @@ impl RouteId {
 }
 
 impl RouteNumbers {
-    /// Those that an earlier daemon gave.
+    /// Begins with the numbers that an earlier daemon gave.
     pub fn over(routing: &Routing) -> Result<Self> {
         let ids = routing.route_ids()?.into_iter().zip(0..);
         let numbers = ids.filter(|(id, _)| *id != 0);
@@ -54,7 +54,7 @@ impl RouteNumbers {
         self.numbers.get(&id).copied()
     }
 
-    /// From now on exactly these have numbers; new ones have counted nothing yet.
+    /// Gives exactly these routes numbers. New routes begin with an empty tally.
     pub fn assign(&mut self, dataplane: &Dataplane, wanted: &[RouteId]) -> Result<()> {
         let routing = routing_of(dataplane)?;
         let gone = self.numbers.extract_if(|id, _| !wanted.contains(id));

@@ -22,10 +22,10 @@ pub struct Target<'a> {
     pub numbers: Vec<u16>,
 }
 
-/// Whether the routes of a configuration fit the maps. What else can be wrong with them is found when it
-/// is read.
+/// Checks that the routes of a configuration fit the maps. Everything else that can be wrong with routes is found when
+/// the configuration is read.
 pub fn check(services: &[baton_config::Service]) -> Result<()> {
-    // Any numbers will do that tell services, pools and routes apart.
+    // Any numbers will do here that tell services, pools and routes apart.
     let numbers = |count: usize| (0..).take(count).collect::<Vec<u16>>();
     let targets: Vec<Target<'_>> = (services.iter().zip(0..))
         .map(|(service, id)| Target {
@@ -73,19 +73,19 @@ pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
             ))
         })
         .collect::<Result<Vec<_>>>()?;
-    // A host's number means something only with its routes.
+    // Routes are written before hosts, because a host's number has no meaning without the host's routes.
     let routing = routing_of(dataplane)?;
     routing.set_routes(&entries)?;
     routing.set_hosts(&hosts)?;
     Ok(())
 }
 
-/// The same routes with their conditions, for the agent.
+/// The routes of these services with their conditions, for the agent.
 pub fn rules(targets: &[Target<'_>]) -> Rules {
     Rules::new(targets.iter().flat_map(of_service))
 }
 
-/// What the map of routes says.
+/// The value of an entry in the map of routes.
 fn value(leads: Leads, by_number: &HashMap<u16, Lead>) -> Result<u32> {
     let undecided = if leads.has_conditions {
         ROUTE_UNDECIDED
@@ -99,7 +99,7 @@ fn value(leads: Leads, by_number: &HashMap<u16, Lead>) -> Result<u32> {
     Ok(undecided | u32::from(lead.upper_half()) << ROUTE_NUMBER_SHIFT | u32::from(lead.pool))
 }
 
-/// Where each route leads, by its number.
+/// Where each route leads, by the route's number.
 pub fn leads(targets: &[Target<'_>]) -> HashMap<u16, Lead> {
     targets.iter().flat_map(leads_by_number).collect()
 }
@@ -110,7 +110,8 @@ pub fn name_hosts(service: &baton_config::Service) -> bool {
     !service.routes.iter().all(any)
 }
 
-/// Entries are to say more than their pool, so they are compiled with the number of their route instead.
+/// Where each route of a service leads, by the route's number. The route table is compiled with these numbers in place
+/// of pools, because the entries of the map say more than the pool.
 fn leads_by_number(target: &Target<'_>) -> impl Iterator<Item = (u16, Lead)> {
     let routes = target.service.routes.iter().zip(&target.numbers);
     routes.map(|(route, number)| {
@@ -170,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    /// Each host inherits every path.
+    /// A configuration of so many hosts and paths. Each host inherits every path.
     fn with(hosts: usize, paths: usize) -> Config {
         let host = |n| {
             format!("[[service.route]]\nhost = \"h{n}.example\"\npath = \"/own/\"\npool = \"p\"\n")

@@ -1,4 +1,4 @@
-//! Services: what they are to the programs, and who answers their requests.
+//! Services: their entries in the maps, and which data servers answer their requests.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -38,7 +38,7 @@ use crate::{
     peers::keys::key_ring,
 };
 
-/// A service and where it is.
+/// A service with its address and port.
 pub type Placed<'a> = (SocketAddrV4, &'a baton_config::Service);
 
 impl Tables {
@@ -68,8 +68,8 @@ impl Tables {
         Ok(())
     }
 
-    /// On a switch and, but for services whose owners route, on a data server it is enough that a service is one, and
-    /// whether its responses can be resumed.
+    /// Writes entries that say only that a service exists, and whether its responses can be resumed. This is enough
+    /// on a switch, and on a data server for services whose owners do not route.
     pub fn write_names(&self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
         for (at, service) in services {
             let flag = |set: bool, flag: u32| if set { flag } else { 0 };
@@ -84,7 +84,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes the maps hold exactly the pools and routes of these services, and gives the judge their
+    /// Makes the maps hold exactly the pools and routes of these services, and gives the judge the routes'
     /// conditions.
     pub fn write_routes(
         &mut self,
@@ -126,7 +126,7 @@ impl Tables {
                     .collect::<Result<_>>()?,
             });
         }
-        // Who is asked must know; what it knows beyond that does no harm.
+        // The judge must know a service before it is asked about it; to know more does no harm.
         judge.follow(Docket {
             rules: routes::rules(&targets),
             leads: routes::leads(&targets),
@@ -141,7 +141,7 @@ impl Tables {
         self.pools.keep(dataplane, &kept)
     }
 
-    /// Writes who answers a service's requests now, if that changed.
+    /// Writes which data servers answer a service's requests, if that changed.
     pub fn write_assignment(
         &mut self,
         dataplane: &Dataplane,
@@ -158,7 +158,8 @@ impl Tables {
             let node = (membership.cluster().nodes()).find(|node| node.name == name.as_str())?;
             self.slots.slot(node.address)
         };
-        // All of the service: the agent of each can tell a client that nobody answers. Where no agent is, nobody tells.
+        // If a pool has no usable server, the agent of any data server of the service can tell clients so. Services
+        // without an agent have no such nodes.
         let others: Vec<u16> = (usable.into_iter())
             .filter(|_| service.owner_routes())
             .flat_map(|usable| usable.among(|_| true))
@@ -224,8 +225,8 @@ impl Tables {
         self.down.values().any(|down| !down)
     }
 
-    /// Whether assignments may be others now though the servers stay: because of their loads, or because
-    /// time has passed.
+    /// Whether assignments may have changed although the servers are the same, because of their loads or because time
+    /// has passed.
     pub fn is_due(&self, now: Moment) -> bool {
         [self.pools.next_timeout(), self.places.next_timeout()]
             .into_iter()
@@ -233,12 +234,12 @@ impl Tables {
             .any(|timeout| timeout <= now)
     }
 
-    /// Forgets what assignments were written, so that the next ones are written in any case.
+    /// Forgets which assignments were written, so that the next ones are written in any case.
     pub fn write_all_again(&mut self) {
         self.pools.write_all_again();
     }
 
-    /// Its slot, if it has one and can be reached.
+    /// The slot of a data server that has one and can be reached.
     fn reachable_slot(&self, server: Address) -> Option<Slot> {
         (self.slots.slot(server)).filter(|_| self.reachable(server))
     }
@@ -293,7 +294,7 @@ impl Tables {
     }
 }
 
-/// Some data servers of a service.
+/// A pool: some data servers of a service, and how one of them is chosen.
 pub struct PoolOf<'a> {
     pub id: PoolId,
     pub nodes: &'a [NodeName],
@@ -303,13 +304,13 @@ pub struct PoolOf<'a> {
 }
 
 impl PoolOf<'_> {
-    /// Whether this server takes some of its requests, if it can.
+    /// Whether this server is in the pool and its weight is not 0.
     pub fn has(&self, server: &UsableServer) -> bool {
         let is_named = |node: &NodeName| node.as_str() == server.name;
         self.nodes.iter().any(is_named) && self.weight(&server.name, server.weight).is_some()
     }
 
-    /// A server's share here: its own, if this pool gives it no other. `None`: it takes nothing.
+    /// A server's weight in this pool: `own` if the pool gives it no other. `None` means 0: it takes no requests.
     pub fn weight(&self, server: &str, own: NonZeroU8) -> Option<NonZeroU8> {
         match self.weights.of(server) {
             Some(weight) => NonZeroU8::new(weight),
@@ -318,7 +319,7 @@ impl PoolOf<'_> {
     }
 }
 
-/// Whether the path of a request decides something: where it goes, or who of those there answers it.
+/// Whether the path of a request decides to which pool it goes, or which data server of the pool answers it.
 fn reads_targets(service: &baton_config::Service) -> bool {
     let by_path = |policy: Policy| matches!(policy, Policy::Path | Policy::Lard);
     let of_pools = service.pools.iter().map(|pool| pool.policy);
@@ -327,7 +328,7 @@ fn reads_targets(service: &baton_config::Service) -> bool {
         || std::iter::once(service.policy).chain(of_pools).any(by_path)
 }
 
-/// A service's own pool, then those of its routes.
+/// The service's own pool, then its named pools in the order of the file.
 pub fn pools<'a>(
     at: SocketAddrV4,
     service: &'a baton_config::Service,
@@ -349,18 +350,18 @@ pub fn pools<'a>(
     std::iter::once(own).chain(named)
 }
 
-/// Where the dispatcher of a service is, if it has one on some node.
+/// The address of the node that is the dispatcher of a service, if the service has one.
 fn dispatcher_of(service: &baton_config::Service, place: &Place) -> Option<Ipv4Addr> {
     let name = service.dispatcher.as_ref()?;
     place.config.node_named(name.as_str())?.address.ipv4()
 }
 
-/// A cluster address and port as messages and membership name it.
+/// A cluster address and port in the form that messages and membership use.
 pub fn endpoint(at: SocketAddrV4) -> Endpoint {
     at.into()
 }
 
-/// Where a service is, which is IPv4 as the configuration makes sure.
+/// The address and port of a service. An IPv6 address is an error.
 pub fn service_at(service: &baton_config::Service) -> Result<SocketAddrV4> {
     match service.address.ip() {
         std::net::IpAddr::V4(address) => Ok(SocketAddrV4::new(address, service.port.get())),
@@ -371,12 +372,12 @@ pub fn service_at(service: &baton_config::Service) -> Result<SocketAddrV4> {
     }
 }
 
-/// A service, whose requests are read.
+/// What the agent that reads requests knows of a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Served {
-    /// The number that it has in the maps.
+    /// The service's number in the maps.
     pub id: u16,
-    /// How long its clients may take for the head of a request.
+    /// How long the service's clients may take to send the head of a request.
     pub head_timeout: Duration,
 }
 
@@ -389,7 +390,7 @@ pub fn services_with_places<'a>(
         .collect()
 }
 
-/// Of the cluster address alone.
+/// The key of the entry for the cluster address alone, which has port 0.
 fn address_key(at: SocketAddrV4) -> ServiceKey {
     ServiceKey::of(SocketAddrV4::new(*at.ip(), 0))
 }

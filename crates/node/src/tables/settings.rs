@@ -1,4 +1,4 @@
-//! What no service and no data server changes: keys, clock, limits.
+//! Settings of the programs that depend on no service and no data server: keys, clock, limits.
 
 use std::time::Duration;
 
@@ -18,15 +18,16 @@ use crate::{local_node::Place, peers::heartbeat::clock_now};
 const PLAIN_HEADERS: u32 = 40;
 
 impl Tables {
-    /// Writes what no service or data server changes: keys, clock, limits. Pools that are written later have the same seed.
+    /// Writes the settings that depend on no service and no data server. Pools that are written later get the same
+    /// hash seed.
     pub fn write_settings(&mut self, dataplane: &Dataplane, place: &Place) -> Result<()> {
         let config = &place.config;
         let overhead = PLAIN_HEADERS + LCCP_OVERHEAD_BYTES;
-        // A client's packet may leave by any of them, inside a message.
+        // A client's packet may leave by any interface, inside a message, so the smallest MTU counts.
         let mtu = place.links.iter().map(|link| link.mtu).min().unwrap_or(0);
         let mss = u16::try_from(mtu.saturating_sub(overhead)).unwrap_or(u16::MAX);
         let mut also_mac = [[0; 6]; ALSO_MACS as usize];
-        // The configuration has no more of them.
+        // The configuration allows no more of them than there is room for.
         for (to, mac) in also_mac.iter_mut().zip(&place.me.also_mac) {
             *to = mac.octets();
         }
@@ -36,7 +37,7 @@ impl Tables {
             .filter(|node| node.roles.is_ds())
             .count();
         let roles = place.me.roles;
-        // The program of a data server hashes only what it routes.
+        // The program of a data server hashes only requests that it routes.
         let routes = config.services.iter().any(|service| service.owner_routes());
         let hashes = roles.is_cs() || roles.is_switch() || roles.is_ds() && routes;
         let hash_key = hashes.then(|| config.cluster.hash_key());
@@ -76,7 +77,8 @@ impl Tables {
     }
 }
 
-/// This connection server is in front from now on: requests that clients have sent before may be with a data server.
+/// Notes that this connection server is in front from now on. Requests that clients sent before may be with a data
+/// server already.
 pub fn note_front(dataplane: &Dataplane) -> Result<()> {
     let settings = Settings {
         since_ms: milliseconds_now(),
@@ -85,9 +87,10 @@ pub fn note_front(dataplane: &Dataplane) -> Result<()> {
     Ok(dataplane.set_settings(&settings)?)
 }
 
-/// So long a data server speaks that hears no connection server but itself; 0: for ever, as there is none. Half of what those wait:
-/// whoever takes this node for dead has not heard it for all of that, and had asked it before (`crates/core/src/pulse.rs`), so it is
-/// silent by then.
+/// How long a data server may go on sending while it hears no connection server but itself; 0 means forever, because
+/// there is no other one. The lease is half of `dead_after`. A connection server that takes this node for dead has not
+/// heard it for the whole of `dead_after` and has asked it before (`crates/core/src/pulse.rs`), so this node is silent
+/// by then.
 fn lease(place: &Place) -> u32 {
     let mut others = (place.config.connection_servers()).filter(|node| node.name != place.me.name);
     if others.next().is_none() {
@@ -97,7 +100,8 @@ fn lease(place: &Place) -> u32 {
     u32::try_from(half).unwrap_or(u32::MAX)
 }
 
-/// What the programs' maps say, which may be older than this daemon. If they are new, so is what is known of connections.
+/// Since when this connection server has been in front, as the programs' maps say, which may be older than this daemon.
+/// If the maps are new, they know no connections from before, and this is the present time.
 fn since(dataplane: &Dataplane, place: &Place) -> Result<u32> {
     if !place.me.roles.is_cs() {
         return Ok(0);
@@ -110,18 +114,18 @@ fn since(dataplane: &Dataplane, place: &Place) -> Result<u32> {
     })
 }
 
-/// As the program's timestamps count: of the wall clock, modulo 2^32; and never 0.
+/// The wall clock in milliseconds, modulo 2^32, as the program's timestamps count. It is never 0.
 fn milliseconds_now() -> u32 {
     let now = clock_now().as_nanos() / 1_000_000;
     (now as u32).max(1)
 }
 
-/// Something of each interface; what there is room for beyond repeats the first.
+/// Some value of each interface. Places that are left over repeat the value of the first interface.
 fn of_all<T: Copy>(place: &Place, of: impl Fn(&Link) -> T) -> [T; MAX_INTERFACES as usize] {
     std::array::from_fn(|at| of(place.links.get(at).unwrap_or(&place.link)))
 }
 
-/// Only connection servers make cookies.
+/// The key for cookies that a cluster key gives. It is 0 except on connection servers, because only they make cookies.
 fn cookie_words(place: &Place, key: Option<&Key>) -> [u64; 2] {
     key.filter(|_| place.me.roles.is_cs())
         .and_then(Key::secret)

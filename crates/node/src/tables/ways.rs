@@ -18,16 +18,15 @@ use super::Tables;
 use crate::local_node::Place;
 
 impl Tables {
-    /// Nodes that are to have slots. Those of an earlier configuration keep serving what they
-    /// have.
+    /// Gives these nodes slots. Nodes of an earlier configuration keep serving the connections that they have.
     pub fn assign_slots(&mut self, now: Moment, addresses: &[Ipv4Addr]) -> Result<()> {
         Ok(self
             .slots
             .assign(now, addresses.iter().map(|address| Address::from(*address)))?)
     }
 
-    /// Writes the way to another node, or that there is none now. Its connections keep it then: the
-    /// way may come back, and their packets would have nowhere else to go.
+    /// Writes the way to another node, or notes that there is none. Then the entry in the map stays for the node's
+    /// connections: the way may come back, and their packets would have nowhere else to go.
     pub fn write_hop(
         &mut self,
         dataplane: &Dataplane,
@@ -40,7 +39,7 @@ impl Tables {
             return Ok(());
         };
         let channel = match hop {
-            // What stays on this node is not lost.
+            // Messages that stay on this node are not lost, so they need no channel.
             Hop::Local => 0,
             Hop::Next(_) => self.channels.to(address),
         };
@@ -51,15 +50,16 @@ impl Tables {
             server.set_peer(address, &way)?;
             self.write_sender(server, address, &way, is_cs)?;
         }
-        // Another connection server would take a client's bare packet for one of its own.
+        // Clients' packets go to another connection server inside messages, because it would take a bare packet for one
+        // of its own.
         if is_cs && hop != Hop::Local {
             way.flags |= DATA_SERVER_ROUTED as u8; // a bit that C keeps in a byte
         }
         if self.dead.contains(&address.into()) {
-            way.flags |= DATA_SERVER_DEAD as u8; // the same
+            way.flags |= DATA_SERVER_DEAD as u8; // a bit that C keeps in a byte
         }
         if self.deaf.contains(&address.into()) {
-            way.flags |= DATA_SERVER_DEAF as u8; // the same
+            way.flags |= DATA_SERVER_DEAF as u8; // a bit that C keeps in a byte
         }
         if let Some(slot) = self.slots.slot(address.into()) {
             if place.me.roles.is_cs() && dataplane.data_server(slot.into())?.address != way.address
@@ -82,17 +82,17 @@ impl Tables {
         self.mark(dataplane, address, DATA_SERVER_DEAD as u8, dead) // a bit that C keeps in a byte
     }
 
-    /// Marks a dead data server as one whose connections the others are asked for, or have been.
+    /// Marks a dead data server while the others are asked for its connections, or unmarks it afterwards.
     pub fn mark_asked_for(
         &self,
         dataplane: &Dataplane,
         address: Address,
         asked: bool,
     ) -> Result<()> {
-        self.mark(dataplane, address, DATA_SERVER_ASKED_FOR as u8, asked) // the same
+        self.mark(dataplane, address, DATA_SERVER_ASKED_FOR as u8, asked) // a bit that C keeps in a byte
     }
 
-    /// Marks a data server as one that refuses messages for their clock, or takes them again.
+    /// Marks a data server that refuses messages because of their clock, or unmarks it when it takes them again.
     pub fn mark_deaf(&mut self, dataplane: &Dataplane, address: Address, deaf: bool) -> Result<()> {
         let changed = if deaf {
             self.deaf.insert(address)
@@ -102,7 +102,7 @@ impl Tables {
         if !changed {
             return Ok(());
         }
-        self.mark(dataplane, address, DATA_SERVER_DEAF as u8, deaf) // the same
+        self.mark(dataplane, address, DATA_SERVER_DEAF as u8, deaf) // a bit that C keeps in a byte
     }
 
     fn mark(&self, dataplane: &Dataplane, address: Address, flag: u8, is_on: bool) -> Result<()> {
@@ -121,7 +121,8 @@ impl Tables {
         Ok(dataplane.set_data_server(slot, &way)?)
     }
 
-    /// Whose frames without a message may be a client's, passed on: the connection servers' here.
+    /// Notes a connection server's MAC address, if no router is between, and tells the program all of these: frames
+    /// from them that hold no message may be clients' packets that were forwarded.
     fn write_sender(
         &mut self,
         server: &baton_dataplane::DataServer,
@@ -140,7 +141,7 @@ impl Tables {
         Ok(server.set_senders(&senders)?)
     }
 
-    /// The slots of all data servers.
+    /// The slots of all data servers, by address.
     pub fn slots_of(&self, place: &Place) -> HashMap<Address, u16> {
         let addresses = place.config.data_servers().map(|node| node.address.ip());
         addresses
@@ -148,7 +149,7 @@ impl Tables {
             .collect()
     }
 
-    /// The data servers by slot.
+    /// The addresses of all data servers, by slot.
     pub fn addresses(&self, place: &Place) -> HashMap<u16, Ipv4Addr> {
         data_server_addresses(&place.config)
             .into_iter()
@@ -186,7 +187,7 @@ fn ipv4<'a>(nodes: impl Iterator<Item = &'a baton_config::Node>) -> Vec<Ipv4Addr
     nodes.filter_map(|node| node.address.ipv4()).collect()
 }
 
-/// The way to a node, as the program takes it.
+/// The map entry for the way to a node.
 pub fn data_server(address: Ipv4Addr, hop: &Hop, own: &Link, channel: u16) -> DataServer {
     let (mac, source_mac, ifindex, flags) = match hop {
         Hop::Local => (own.mac, own.mac, own.index, DATA_SERVER_LOCAL),

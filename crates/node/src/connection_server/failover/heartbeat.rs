@@ -1,5 +1,5 @@
-//! The heartbeat of a candidate: a thread that tells the others that it lives and what it is, hears them,
-//! and asks the machine what follows.
+//! The heartbeat of a candidate: a thread that tells the other candidates that this one lives and in which state it is,
+//! hears them, and asks the state machine (`baton_core::failover`) what follows.
 
 use std::{
     net::Ipv4Addr,
@@ -28,19 +28,19 @@ use tracing::{debug, warn};
 
 use crate::{locked::locked, peers::heartbeat::clock_now};
 
-/// How often what the programs have refused is looked at.
+/// How often the thread looks at the messages that the programs have refused.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What daemon and heartbeat both know.
+/// The state that the daemon and the heartbeat share.
 pub struct Shared {
     pub machine: Mutex<Failover>,
-    /// The machine was told something.
+    /// Wakes the heartbeat after the daemon has told the machine something.
     pub told: Notify,
     pub trust: Mutex<Trust>,
-    /// The machine's, which stands still while this process is not run.
+    /// The clock by which the machine goes. It stands still while this process does not run.
     pub clock: Mutex<ListeningClock>,
     pub epoch: Instant,
-    /// Nothing more is to be heard of this candidate.
+    /// Tells the thread to end, so that this candidate sends nothing anymore.
     pub ended: AtomicBool,
 }
 
@@ -60,7 +60,7 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Beats on a thread of its own until it is told to end, or the process does.
+    /// Starts the thread, which runs until it is told to end or the process ends.
     pub fn start(mut self) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -100,21 +100,22 @@ impl Heartbeat {
         }
     }
 
-    /// Does what is to be done, and says for how long there is nothing more.
+    /// Does what is due, and returns for how long nothing more will be due.
     async fn act(&self, socket: &LccpSocket) -> Duration {
         loop {
             let now = self.shared.now();
             let action = locked(&self.shared.machine).poll(now);
             match action {
                 Some(Action::Say(said)) => self.say(socket, &Message::Candidate(said)).await,
-                // The daemon may be ending.
+                // Sending fails only if the daemon is ending.
                 Some(action) => drop(self.decided.send(action)),
                 None => return locked(&self.shared.machine).next_timeout().since(now),
             }
         }
     }
 
-    /// What the programs have refused of the other candidates has not come here.
+    /// Tells the machine of messages of other candidates that this node's programs have refused. Such messages do not
+    /// reach the socket.
     fn hear_of_refused(&mut self) {
         for sender in &self.others {
             let refusals = match self.refused.look(*sender) {
@@ -144,13 +145,14 @@ impl Heartbeat {
             sender, payload, ..
         } = *heard;
         let now = self.shared.now();
-        // First, so that nothing is understood by a key that was replaced before the machine heard of it.
+        // The machine is locked before the keys are read, so that no message is accepted by a key that was replaced
+        // before the machine heard of it.
         let mut machine = locked(&self.shared.machine);
         let (keys, clock_window) = {
             let trust = locked(&self.shared.trust);
             (trust.keys.with(sender), trust.clock_window)
         };
-        // What cannot be read is the daemon's to count: it hears all that is heard here.
+        // The daemon hears the same messages and counts those that cannot be read.
         let pair = NodePair {
             from: sender,
             to: self.own,
@@ -187,7 +189,7 @@ impl Heartbeat {
     }
 }
 
-/// Says what is wrong, and what follows.
+/// Logs that a node's messages are refused, for which reason, and what follows from that.
 pub fn warn_of_unintelligible(sender: Ipv4Addr, reject: Reject) {
     warn!(
         "{sender} is there, but nobody is understood here: {reject}. Has this node the cluster's key, version and time? Meanwhile it does not take the cluster addresses"
@@ -195,7 +197,7 @@ pub fn warn_of_unintelligible(sender: Ipv4Addr, reject: Reject) {
 }
 
 impl Shared {
-    /// The time by which the machine goes.
+    /// Returns the time by which the machine goes.
     pub fn now(&self) -> Moment {
         locked(&self.clock).look(Moment::after_epoch(self.epoch.elapsed()))
     }

@@ -1,6 +1,7 @@
-//! TCB entries of a connection server that is not in front any more. While another one is, connections go on and move, and
-//! an entry that was left here would send packets to who had the connection then, or hold its client's next request to be
-//! far too early. So they are forgotten: of each connection the first packet asks the data servers (CLAIM).
+//! TCB entries of a connection server that is no longer in front. While another one is in front, connections go on and
+//! move. An old entry here would send packets to a former owner, or would take the client's next request to be far too
+//! early. So the entries are forgotten. When this node is in front again, each connection's first packet asks the data
+//! servers (CLAIM).
 
 use std::time::Duration;
 
@@ -10,17 +11,18 @@ use tracing::debug;
 
 use crate::logging::logged;
 
-/// Meanwhile the last of a migration is read, and packets still come here and are passed on.
+/// How long the entries stay. A migration may still have to read them for its last pass, and packets still come here
+/// and are passed on.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Entries that nothing has come for since this node was in front.
+/// The entries that this node has from its time in front, and for which no packet has come since.
 pub struct Leftovers {
     last: Tick,
     task: JoinHandle<()>,
 }
 
 impl Leftovers {
-    /// Has them forgotten in a while.
+    /// Starts a task that forgets the entries after a while.
     pub fn leave(server: &ConnectionServer) -> anyhow::Result<Self> {
         let (entries, last) = (server.entries()?, Tick::now());
         let task = tokio::spawn(async move {
@@ -31,7 +33,7 @@ impl Leftovers {
         Ok(Self { last, task })
     }
 
-    /// Has them forgotten now, if they are not yet: this node is in front again.
+    /// Forgets the entries at once if that has not happened yet, because this node is in front again.
     pub fn forget(self, server: &ConnectionServer) -> anyhow::Result<()> {
         if !self.task.is_finished() {
             self.task.abort();

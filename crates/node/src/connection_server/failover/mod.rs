@@ -1,7 +1,7 @@
-//! Failover: who of the candidates is in front, and the cluster addresses that follow.
+//! Failover: decides which candidate is in front, and moves the cluster addresses accordingly.
 //!
-//! Signs of life come from a thread of its own that runs before all others, because tenths of a second
-//! count, and daemon and machine may be busy. What it decides the daemon does: it alone changes the host.
+//! A separate thread with a high priority sends the signs of life, because tenths of a second count, and the daemon and
+//! the machine may be busy. The thread decides, and the daemon acts on its decisions: only the daemon changes the host.
 
 mod heartbeat;
 mod leftovers;
@@ -38,25 +38,24 @@ use crate::{
     tables::settings,
 };
 
-/// After the addresses have gone to another node, packets still come here for so long: it tells the LAN
-/// three times.
+/// How long packets may still come here after the addresses have gone to another node, which tells the LAN three times.
 const LINGER: Duration = Duration::from_millis(1200);
 
-/// A node is ready when it is known who is in front, or after so long: meanwhile it hears no HELLO.
+/// A starting node waits at most this long to learn who is in front. Until then it hears no HELLO.
 const SETTLING: Duration = Duration::from_millis(500);
 
-/// This candidate's part, while its daemon runs.
+/// The daemon's handle to failover, on a candidate for addresses that baton moves.
 pub struct Running {
     shared: Arc<Shared>,
     decided: mpsc::UnboundedReceiver<Action>,
-    /// Whether the addresses are here, as far as the daemon has come.
+    /// Whether this node is to have the cluster addresses, by the last decision that the daemon acted on.
     holds: bool,
     announcing: Option<AbortHandle>,
-    /// Of when it was in front last.
+    /// The TCB entries from when this node was in front last, until they are forgotten.
     leftovers: Option<Leftovers>,
 }
 
-/// The next thing that was decided; never, where there is no failover.
+/// Waits for the next decision; never returns if this node takes no part in failover.
 pub async fn decision(running: &mut Option<Running>) -> Action {
     let decided = match running {
         Some(running) => running.decided.recv().await,
@@ -69,8 +68,8 @@ pub async fn decision(running: &mut Option<Running>) -> Action {
 }
 
 impl Daemon {
-    /// Takes part from now on, if this node is a candidate for addresses that baton moves. An address that
-    /// is here already is an earlier daemon's, whose time in front goes on.
+    /// Takes part in failover from now on, if this node is a candidate for addresses that baton moves. If an address is
+    /// here already, an earlier daemon has left it, and this node goes on being in front.
     pub(crate) async fn start_failover(&mut self) -> Result<()> {
         let place = &self.place;
         let failover = place.config.failover_of(&place.me.name);
@@ -129,7 +128,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Waits for a while until somebody is in front, this node or another.
+    /// Waits until a candidate is known to be in front, but at most `SETTLING`. Acts on decisions meanwhile.
     pub(crate) async fn await_front(&mut self) {
         let begun = Instant::now();
         while let Some(running) = &self.failover {
@@ -144,7 +143,7 @@ impl Daemon {
         }
     }
 
-    /// Does what was decided.
+    /// Acts on a decision of the failover thread.
     pub(crate) async fn follow_failover(&mut self, action: Action) {
         match action {
             Action::Take { epoch } => {
@@ -187,17 +186,18 @@ impl Daemon {
                 warn!("another candidate believed to be in front as well: tells the LAN again");
                 self.announce_front();
             }
-            // The thread has said it.
+            // The thread sends these messages itself.
             Action::Say(_) => {}
         }
     }
 
-    /// Before this node is taken down: lets another candidate take over, if one lives, and waits until
-    /// clients' packets have followed.
+    /// Lets another candidate take over, if one lives, and waits until clients' packets have followed. Called before
+    /// this node is taken down.
     pub(crate) async fn hand_over(&mut self) {
         let failover = self.place.config.failover.as_ref();
         if failover.is_some_and(|found| found.address == FrontAddress::Routed) {
-            // What announces them from lo takes them back, and routers follow.
+            // The program that announces the addresses from lo withdraws them when they leave lo, and the routers
+            // follow.
             for (address, at) in self.held_places() {
                 logged(
                     self.host
@@ -246,8 +246,8 @@ impl Daemon {
         self.stop_failover();
     }
 
-    /// Hands over to the candidate at `to`, which takes the addresses at once. `false`: this one is not in
-    /// front, or that one is not heard.
+    /// Begins to hand over to the candidate at `to`, which takes the addresses at once. Returns `false` if this node is
+    /// not in front or does not hear that candidate.
     pub(crate) fn hand_front_to(&mut self, to: Ipv4Addr) -> bool {
         let Some(running) = &self.failover else {
             return false;
@@ -257,7 +257,7 @@ impl Daemon {
         begun
     }
 
-    /// After a reload.
+    /// Gives the failover thread the times and keys of a reloaded configuration.
     pub(crate) fn retime_failover(&mut self) {
         let trust = self.trust();
         if let (Some(running), Some(failover)) = (&self.failover, &self.place.config.failover) {
@@ -277,8 +277,8 @@ impl Daemon {
         }
     }
 
-    /// The interfaces that are to have a cluster address which this node needs: the one where ARP finds it,
-    /// `lo`, where nobody hears of it and a data server's sockets live, or both.
+    /// Returns the interfaces that are to have a cluster address which this node needs: the one at which ARP finds the
+    /// address, or `lo`, at which the LAN does not learn of it and a data server's sockets can use it, or both.
     pub(crate) fn holders(&self, address: ClusterAddress) -> Vec<String> {
         let place = &self.place;
         let Some(failover) = &place.config.failover else {
@@ -300,14 +300,14 @@ impl Daemon {
         holders
     }
 
-    /// Another node's word was understood.
+    /// Notes that a message of another node was understood.
     pub(crate) fn note_understood(&self) {
         if let Some(running) = &self.failover {
             running.machine().handle_understood();
         }
     }
 
-    /// A node of the cluster said what could not be understood.
+    /// Notes that a message of a node of the cluster could not be understood. Warns if that is news.
     pub(crate) fn note_unintelligible(&self, from: Ipv4Addr, reject: Reject) {
         if let Some(running) = &self.failover {
             let is_news = running
@@ -319,7 +319,7 @@ impl Daemon {
         }
     }
 
-    /// For `baton status`.
+    /// Returns the state of failover as `baton status` shows it; `None` if this node is no candidate.
     pub(crate) fn failover_status(&self) -> Option<status::Failover> {
         let place = &self.place;
         let failover = place.config.failover.as_ref()?;
@@ -355,7 +355,7 @@ impl Daemon {
         })
     }
 
-    /// Whether another candidate is in front, as far as is known.
+    /// Whether this node takes part in failover and is not in front.
     pub(crate) fn is_on_standby(&self) -> bool {
         self.failover.as_ref().is_some_and(|running| !running.holds)
     }
@@ -379,7 +379,7 @@ impl Daemon {
         }
     }
 
-    /// No sign of life comes from here any more.
+    /// Ends the failover thread, so that this node sends no more signs of life.
     pub(crate) fn stop_failover(&mut self) {
         if let Some(running) = &self.failover {
             running.shared.ended.store(true, Ordering::Relaxed);
@@ -401,7 +401,8 @@ impl Running {
     }
 }
 
-/// The thread of failover looks at its clock far more often; one that has not for half of what is taken for a death was not run.
+/// The longest time between two looks of the failover thread at its clock while it runs normally. In fact it
+/// looks far more often. If it has not looked for half of `detection`, it did not run.
 fn usual_look(detection: Duration) -> Duration {
     detection / 2
 }
@@ -412,8 +413,8 @@ fn candidates(config: &Config) -> Vec<Address> {
     nodes.map(|node| node.address.ip().into()).collect()
 }
 
-/// Where a daemon leaves the epoch of its time in front to the next one. A reboot takes it away, with the
-/// addresses.
+/// The file in which a daemon leaves the epoch of its time in front to the next daemon. A reboot removes it together
+/// with the addresses.
 fn epoch_file(place: &Place) -> PathBuf {
     place.config.local.run_dir.join("epoch")
 }

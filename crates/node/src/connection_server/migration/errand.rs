@@ -1,5 +1,5 @@
-//! A migration that is asked for at another node than the one whose entries go over: ordered there, and
-//! asked after for as long as `baton migrate` looks.
+//! A migration that is asked for at another node than the one whose entries go over. The node that was asked sends an
+//! order to the other one, and asks about the migration for as long as `baton migrate` runs.
 
 use std::net::Ipv4Addr;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{daemon::Daemon, operator::control::Response, peers::heartbeat::clock_now};
 
-/// Those from here to another node, and from others to here.
+/// The order that this node has sent to another node, and the orders that others have sent to this node.
 #[derive(Default)]
 pub struct Afar {
     ours: Option<Ours>,
@@ -28,14 +28,14 @@ struct Ours {
 
 /// What became of an order to migrate.
 enum Became {
-    /// The migration with this number of those that have begun here.
+    /// The migration began. It has this number among those that have begun here.
     Begun(u64),
-    /// Nothing, because of this.
+    /// The order was refused, for this reason.
     Refused(String),
 }
 
 impl Daemon {
-    /// Orders another connection server to let a third node take over.
+    /// Orders the connection server called `from` to let the node called `to` take over.
     pub(super) fn order_migration(
         &mut self,
         (from, at): (&str, Ipv4Addr),
@@ -56,7 +56,7 @@ impl Daemon {
         Ok(asking(to))
     }
 
-    /// What the other node has said last; and asks it once more.
+    /// Returns what the other node has said last about the migration, and asks it once more.
     pub(super) fn told_of_migration(&mut self, from: &str, to: &str) -> Result<Response> {
         let now = self.now();
         let ours = (self.migrations.afar.ours.as_ref())
@@ -85,7 +85,7 @@ impl Daemon {
         Ok(response)
     }
 
-    /// Another node has said how what was ordered there is getting on.
+    /// Handles another node's account of how the ordered migration is getting on.
     pub(crate) fn handle_account(&mut self, sender: Ipv4Addr, account: &Account) {
         let now = self.now();
         if let Some(ours) = &mut self.migrations.afar.ours {
@@ -93,7 +93,7 @@ impl Daemon {
         }
     }
 
-    /// Another node orders a migration from here, or asks after one.
+    /// Handles another node's order for a migration from here. The same order again only asks how it is getting on.
     pub(crate) fn handle_migrate_order(&mut self, sender: Ipv4Addr, order: Order) {
         let from = Address::from(sender);
         if let Verb::Migrate(to) = order.verb
@@ -132,7 +132,7 @@ impl Daemon {
         }
     }
 
-    /// How the migration with this number of those that have begun here is getting on.
+    /// Returns the state of the migration that has this number among those that have begun here.
     fn of_migration(&self, number: u64) -> Response {
         let state = self.migrations.state();
         if state.totals.begun == number {
@@ -153,7 +153,7 @@ impl Daemon {
     }
 }
 
-/// Nothing is known yet.
+/// Makes the state of a migration of which nothing is known yet.
 fn asking(to: &str) -> State {
     State {
         to: Some(to.to_owned()),
@@ -173,7 +173,7 @@ fn failed(why: &str) -> Response {
     }
 }
 
-/// As a message; of a reason that is too long, its beginning.
+/// Makes an account with this response. If a reason is too long for a message, only its beginning is sent.
 fn account(number: u64, response: &Response) -> Option<Account> {
     let whole = serde_json::to_string(response).ok()?;
     Account::new(number, whole).or_else(|| {

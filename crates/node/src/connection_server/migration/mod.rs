@@ -1,5 +1,5 @@
-//! Planned migration: this connection server's TCB entries go over to another one, then the cluster
-//! addresses do; and the other way round, entries of others come here.
+//! Planned migration: this connection server's TCB entries go over to another connection server, and then the cluster
+//! addresses do. This module also takes the entries that other connection servers send here.
 //!
 //! ```text
 //!  baton migrate --control--> request.rs --Order--> task.rs ==TCBS==> task.rs of the other node
@@ -7,11 +7,10 @@
 //!                                          transfer.rs: the daemon moves the addresses (failover)
 //! ```
 //!
-//! Asked for at another node, it is ordered (`errand.rs`).
+//! If a migration is asked for at another node than its source, that node orders it from the source (`errand.rs`).
 //!
 //! A task on a thread of its own reads and writes the table and talks to the other node, because thousands of messages
-//! come in milliseconds and the daemon has other things to do. What it decides is in
-//! `baton_core::migration`.
+//! come in milliseconds and the daemon has other things to do. `baton_core::migration` makes the decisions.
 
 mod errand;
 mod request;
@@ -43,7 +42,7 @@ use self::{
 };
 use crate::{local_node::Place, locked::locked};
 
-/// What the daemon holds of it.
+/// The daemon's handle to the task that migrates: gives it orders, answers its transfers and reads its state.
 pub struct Migrations {
     shared: Arc<Shared>,
     orders: mpsc::Sender<Order>,
@@ -53,7 +52,7 @@ pub struct Migrations {
     afar: Afar,
 }
 
-/// What both know.
+/// The state that the daemon and the task share.
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
@@ -64,17 +63,17 @@ struct Shared {
 struct Wanted {
     keys: KeyRing,
     clock_window: Duration,
-    /// Connection servers that clients' packets for the same addresses may come to.
+    /// The other connection servers to which clients' packets for the same addresses may come.
     partners: Vec<Ipv4Addr>,
-    /// All nodes.
+    /// The addresses and names of all nodes.
     nodes: Vec<(Ipv4Addr, String)>,
 }
 
-/// To begin one.
+/// The daemon's order to the task to begin a migration to another node.
 struct Order {
     to: Ipv4Addr,
     name: String,
-    /// Somebody else moves the addresses, later.
+    /// Whether baton does not move the addresses itself, so that they are moved by other means later.
     by_hand: bool,
 }
 
@@ -113,12 +112,12 @@ impl Migrations {
         })
     }
 
-    /// After a reload.
+    /// Gives the task the configuration after a reload.
     pub fn follow(&self, place: &Place) {
         self.wanted.send_replace(Wanted::of(place));
     }
 
-    /// How the one that is on, or was last, is getting on; and what was done since the start.
+    /// Returns the state of the current or last migration, and the totals since the daemon started.
     pub fn state(&self) -> State {
         self.shared.state().clone()
     }

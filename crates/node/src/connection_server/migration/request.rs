@@ -1,4 +1,4 @@
-//! What an operator asks for, and whether it can be.
+//! Handles an operator's request for a migration, and checks whether it is possible.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,12 +13,12 @@ use crate::status::speaks;
 use crate::{daemon::Daemon, local_node::Place, operator::control::Response};
 
 impl Daemon {
-    /// `baton migrate FROM TO`, at whichever node.
+    /// Answers `baton migrate FROM TO`, which may be run at any node.
     pub(crate) fn answer_migrate(&mut self, from: &str, to: &str) -> Response {
         answered(self.migrate_from(from, to).map(migration))
     }
 
-    /// How that is getting on.
+    /// Answers how the migration between these two nodes is getting on.
     pub(crate) fn answer_migration(&mut self, from: &str, to: &str) -> Response {
         if from == self.place.me.name.as_str() {
             return migration(self.migrations.state());
@@ -38,7 +38,7 @@ impl Daemon {
     /// Begins a migration from this node, which is the one called `from`, to another.
     ///
     /// # Errors
-    /// What forbids it, and what to do.
+    /// The migration is not possible; the error says why, and what to do.
     pub(crate) fn migrate(&mut self, from: &str, to: &str) -> Result<State> {
         let (_, to) = check(&self.place, from, to)?;
         let is_partner = partners(&self.place).any(|node| node.name == to.name);
@@ -84,7 +84,8 @@ impl Daemon {
         Ok(state.clone())
     }
 
-    /// Of a node that is known to hear nothing from here, its silence need not be waited for.
+    /// Fails at once if this node is known to be refused by the other one, because of its version or clock. Otherwise
+    /// the operator would wait for a timeout.
     pub(super) fn expect_to_be_heard(&self, name: &str, address: Ipv4Addr) -> Result<()> {
         let now = self.now();
         if let Some(version) = self.versions.of(now, address) {
@@ -120,7 +121,7 @@ fn v4(node: &Node) -> Result<Ipv4Addr> {
     }
 }
 
-/// The two nodes, as far as any node can tell.
+/// Finds the two nodes, and makes the checks that do not depend on which node is asked.
 fn check<'a>(place: &'a Place, from: &str, to: &str) -> Result<(&'a Node, &'a Node)> {
     let config = &place.config;
     let named = |name: &str| {
@@ -158,7 +159,7 @@ fn check<'a>(place: &'a Place, from: &str, to: &str) -> Result<(&'a Node, &'a No
     Ok((source, target))
 }
 
-/// Other connection servers that clients' packets for this node's cluster addresses may come to.
+/// Returns the other connection servers to which clients' packets for this node's cluster addresses may come.
 pub fn partners(place: &Place) -> impl Iterator<Item = &Node> {
     let config = &place.config;
     let fronted = place.fronted();

@@ -1,4 +1,4 @@
-//! What is known of migrations, for the command line, `baton status` and metrics.
+//! The state of migrations, as the command line, `baton status` and metrics show it.
 
 use std::collections::BTreeMap;
 
@@ -8,48 +8,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::status;
 
-/// The migration that is on, or was last, and what all together did.
+/// The current or last migration, and the totals of all migrations.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct State {
-    /// To whom the last one went that began here.
+    /// The name of the node to which the last migration that began here goes or went.
     pub to: Option<String>,
-    /// How far it is; `None` when it has ended, or none has begun.
+    /// The progress of the migration; `None` if it has ended, or none has begun.
     pub running: Option<Running>,
-    /// How it ended.
+    /// How the last migration ended; `None` while one runs, or if none has begun.
     pub ended: Option<Ended>,
-    /// Whether the cluster addresses are not baton's to move.
+    /// Whether the cluster addresses have to be moved by other means than baton.
     pub by_hand: bool,
-    /// Since the daemon started.
+    /// The totals since the daemon started.
     pub totals: Totals,
-    /// Messages of the task that were dropped, by counter.
+    /// The number of messages that the task dropped, by counter.
     #[serde(skip)]
     pub rejected: BTreeMap<u32, u64>,
 }
 
-/// How far a migration is.
+/// The progress of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Running {
-    /// What it does.
+    /// What the migration does at the moment.
     pub stage: Doing,
-    /// Which pass over the table.
+    /// The number of the current pass over the table.
     pub pass: usize,
-    /// Entries of it that have come,
+    /// How many entries of this pass have come to the other node.
     pub came: usize,
-    /// of so many.
+    /// How many entries this pass has.
     pub entries: usize,
 }
 
-/// What a migration does.
+/// The stage of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
-    /// It waits for the other node's first word.
+    /// The migration waits for the first answer of the other node.
     Asking,
-    /// Entries go over.
+    /// The entries go over.
     Copying,
-    /// The addresses move.
+    /// The cluster addresses move.
     Moving,
-    /// What changed until then goes over.
+    /// The entries that changed until the addresses moved go over.
     Finishing,
 }
 
@@ -57,64 +57,64 @@ pub enum Doing {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// Well.
+    /// The migration succeeded, with this summary.
     Done(Summary),
-    /// Not, and why.
+    /// The migration failed, for this reason.
     Failed(String),
 }
 
 /// A migration that ended well.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Entries of each pass; the last went over after the addresses.
+    /// The number of entries in each pass. The last pass went over after the addresses.
     pub passes: Vec<usize>,
-    /// Batches,
+    /// The number of batches.
     pub batches: u32,
-    /// and how often one was sent again.
+    /// How often a batch was sent again.
     pub resent: u64,
-    /// Entries that the other node has taken, each time it came.
+    /// How many entries the other node has taken. An entry that went over several times counts each time.
     pub taken: u32,
-    /// Those it has not: its table was full,
+    /// How many entries the other node left out because its table was full.
     pub full: u32,
-    /// it has no such data server,
+    /// How many entries the other node left out because it does not know their data server.
     pub no_owner: u32,
-    /// no such service,
+    /// How many entries the other node left out because it does not know their service.
     pub no_service: u32,
-    /// or a newer entry.
+    /// How many entries the other node left out because it has newer ones.
     pub older: u32,
-    /// Milliseconds from the first look at the table until all that was in it had come,
+    /// The time from the first look at the table until all of its entries had come to the other node, in milliseconds.
     pub copied_ms: f64,
-    /// for so long requests waited,
+    /// How long requests had to wait, in milliseconds.
     pub held_ms: f64,
-    /// and in all.
+    /// How long the whole migration took, in milliseconds.
     pub took_ms: f64,
 }
 
-/// Sums since the daemon started.
+/// The totals of all migrations since the daemon started.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// Migrations that began here.
     pub begun: u64,
-    /// Those of them that failed.
+    /// Migrations that began here and failed.
     pub failed: u64,
-    /// Passes over the table.
+    /// Passes over the table in migrations that began here and succeeded.
     pub passes: u64,
-    /// Entries that others have taken from here.
+    /// Entries that other nodes have taken from this one.
     pub sent: u64,
-    /// Entries that others have refused.
+    /// Entries of this node that other nodes have left out.
     pub refused: u64,
-    /// Batches that were sent again.
+    /// Batches that this node has sent again.
     pub resent: u64,
-    /// Entries that were taken here.
+    /// Entries of other nodes that this node has taken.
     pub taken: u64,
-    /// Entries that were left out here.
+    /// Entries of other nodes that this node has left out.
     pub left_out: u64,
-    /// How long the last one took, milliseconds.
+    /// How long the last successful migration took, in milliseconds.
     pub last_ms: Option<f64>,
 }
 
 impl Running {
-    /// `None` when it has ended.
+    /// Converts the progress of a migration; `None` if the migration has ended.
     pub fn of(progress: Progress) -> Option<Self> {
         let stage = match progress.stage {
             Stage::Opening => Doing::Asking,
@@ -133,7 +133,7 @@ impl Running {
 }
 
 impl Summary {
-    /// Of what was done.
+    /// Makes the summary of a report.
     pub fn of(report: &Report) -> Self {
         let left_out = |why: LeftOut| report.taken.left_out[why.index()];
         let ms = |time: std::time::Duration| time.as_secs_f64() * 1000.0;
@@ -152,14 +152,14 @@ impl Summary {
         }
     }
 
-    /// Entries that are not in the other node's table.
+    /// Returns how many entries the other node left out, for any reason.
     pub fn left_out(&self) -> u32 {
         self.full + self.no_owner + self.no_service + self.older
     }
 }
 
 impl State {
-    /// For `baton status`.
+    /// Returns the state as `baton status` shows it.
     pub fn shown(&self) -> status::Migration {
         let to = self.to.as_deref().unwrap_or("another node");
         let now = self.running.map(|running| match running.stage {

@@ -1,4 +1,4 @@
-//! The TCP table and what its indices mean: read as a whole, written batch by batch.
+//! The TCB table and what the indices in it mean. It is read as a whole and written batch by batch.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use baton_wire::{Address, LeftOut, ShortAddress, TcbEntry};
 
 use crate::network::egress::Egress;
 
-/// This node's table.
+/// This node's table of TCB entries, and what has requests wait during a migration.
 pub struct Table {
     entries: Entries,
     hold: Hold,
-    /// For what waited.
+    /// Sends the packets that waited.
     egress: Egress,
     book: Book,
-    /// Entries that still fit, as far as the last sweep has seen.
+    /// How many entries still fit, by the last sweep's count at `prepare` and the entries added since.
     room: u32,
 }
 
-/// What became of some entries.
+/// How many entries of a batch were taken, and how many were left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Took {
     pub taken: u32,
-    /// By `LeftOut`.
+    /// How many entries were left out, by the index of `LeftOut`.
     pub left_out: [u32; LeftOut::ALL.len()],
 }
 
@@ -41,7 +41,7 @@ impl Table {
         })
     }
 
-    /// All that can be said to another node, by what indices meant when they were looked up.
+    /// Reads all entries that can be described to another node. Their indices are translated as of the last `look_up`.
     pub fn read(&self) -> Result<Vec<TcbEntry>> {
         let copies = self.entries.read()?;
         let now = Tick::now().0;
@@ -51,22 +51,22 @@ impl Table {
             .collect())
     }
 
-    /// Has requests wait from now on, for so long at most.
+    /// Has requests that begin connections wait from now on, for at most `time`.
     pub fn hold(&self, time: Duration) -> Result<()> {
         Ok(self.hold.begin(time)?)
     }
 
-    /// Has all that clients send go on to the other connection server, for so long.
+    /// Has all packets of clients go on to the other connection server for `time`, also those that waited.
     pub fn pass_on(&self, to: &DataServer, time: Duration) -> Result<()> {
         self.send(self.hold.pass_on(to, time)?)
     }
 
-    /// What still waits goes there, too: a processor may have been slow.
+    /// Sends what still waits to the other connection server, too, because a processor may have been slow.
     pub fn let_go(&self) -> Result<()> {
         self.send(self.hold.let_go()?)
     }
 
-    /// Has all go on here.
+    /// Ends the waiting and passing on. All packets are handled here again.
     pub fn release(&self) -> Result<()> {
         self.send(self.hold.end()?)
     }
@@ -80,7 +80,8 @@ impl Table {
         Ok(())
     }
 
-    /// Before entries come, and with them clients, who are not to be sent back.
+    /// Prepares the table for entries from another node. Clients come with the entries and must not be sent back there,
+    /// so packets are no longer passed on.
     pub fn prepare(&mut self) -> Result<()> {
         self.release()?;
         self.look_up()?;
@@ -89,7 +90,8 @@ impl Table {
         Ok(())
     }
 
-    /// Puts entries into the table, but for those of which it has newer ones or that mean nothing here.
+    /// Puts entries into the table. Left out are those that do not fit, that mean nothing here, or of which the table
+    /// has newer ones.
     pub fn write(&mut self, entries: &[TcbEntry]) -> Result<Took> {
         let now = Tick::now().0;
         let mut took = Took::default();
@@ -108,7 +110,7 @@ impl Table {
         Ok(took)
     }
 
-    /// What the table is to hold of this entry.
+    /// Returns what the table is to hold for this entry, or why it is left out.
     fn placed(&mut self, entry: &TcbEntry, now: u32) -> Result<Result<(TcbKey, Tcb), LeftOut>> {
         let (key, _) = match self.book.import(entry, now) {
             Ok(placed) => placed,
@@ -128,8 +130,9 @@ impl Table {
         })
     }
 
-    /// Looks up what indices mean. That takes half as long as a look at the whole table, so it is done before
-    /// anything waits: who gets an index meanwhile is asked about as if the entry were lost.
+    /// Looks up what the indices mean. This takes half as long as reading the whole table, so it is done before any
+    /// request waits. Connections whose data server gets its index only afterwards are asked for (CLAIM), as if their
+    /// entries were lost.
     pub fn look_up(&mut self) -> Result<()> {
         let servers = self.entries.data_servers()?.into_iter().map(|server| {
             let address = Address::from_octets(server.address);

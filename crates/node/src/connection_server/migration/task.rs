@@ -1,4 +1,4 @@
-//! The task: reads and writes the table, and talks to the other node.
+//! The task that migrates: it reads and writes the table, and talks to the other node.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -31,26 +31,26 @@ use super::{
 };
 use crate::{local_node::Place, logging::logged, peers::heartbeat::clock_now};
 
-/// So many messages are read before anything else is looked at.
+/// At most this many messages are read before the task looks at anything else.
 const AT_ONCE: usize = 64;
 
-/// Nothing is due, but who was silent for long is forgotten sometime.
+/// How long the task sleeps when nothing is due. It still wakes up to forget a sender that was silent for long.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Requests wait for no longer, whatever happens.
+/// Requests never wait longer than this, whatever happens.
 const LONGEST_HOLD: Duration = Duration::from_secs(1);
 
-/// So long clients' packets are passed on: until the last neighbour has learned where the address is. Linux
+/// How long clients' packets are passed on: until the last neighbour has learned where the address is. Linux
 /// asks anew after a minute at most (`base_reachable_time`), and hears no news within a second of the last
 /// (`locktime`).
 const LINGER: Duration = Duration::from_secs(60);
 
-/// The commands that this task hears, and nobody else need.
+/// The commands that this task hears. No other socket of the daemon needs them.
 pub const COMMANDS: [u8; 2] = [LCCP_TCBS as u8, LCCP_TAKEN as u8];
 
 pub struct Task {
     socket: LccpSocket,
-    /// On a connection server.
+    /// The TCB table; `None` if this node is no connection server.
     table: Option<Table>,
     ways: Ways,
     shared: Arc<Shared>,
@@ -65,7 +65,7 @@ pub struct Task {
 /// A migration from here.
 struct Outbound {
     order: Order,
-    /// To the other node, once it knows all, if requests are to go on there.
+    /// The way on which requests go on to the other node once it has all entries; `None` if they stay here.
     way: Option<DataServer>,
     sender: Sender,
     transferring: Option<oneshot::Receiver<Result<(), String>>>,
@@ -96,7 +96,7 @@ impl Task {
         })
     }
 
-    /// Runs on a thread of its own until the daemon ends.
+    /// Starts the thread, which runs until the daemon ends.
     pub fn start(self, runtime: Runtime) -> Result<()> {
         let run = move || {
             if let Err(error) = sys::run_first() {
@@ -134,7 +134,7 @@ impl Task {
                 }
                 Some(order) = self.orders.recv() => self.begin(order).await,
                 changed = self.wanted.changed() => if changed.is_err() {
-                    // The daemon has ended.
+                    // Without a sender the daemon has ended.
                     return;
                 },
                 () = sleep(wait) => {}
@@ -151,7 +151,7 @@ impl Task {
         if let Some(table) = &mut self.table {
             logged(table.look_up());
         }
-        // Above that of every earlier one, also of an earlier daemon.
+        // The wall clock is above the numbers of all earlier migrations, also those of an earlier daemon.
         let number = clock_now().as_nanos();
         self.outbound = Some(Outbound {
             order,
@@ -161,7 +161,7 @@ impl Task {
         });
     }
 
-    /// What came in the meantime, so that it is acknowledged together.
+    /// Handles the messages that have come meanwhile, so that they are acknowledged together.
     async fn drain(&mut self, buffer: &mut [u8]) {
         for _ in 0..AT_ONCE {
             match self.socket.try_recv_from(buffer) {
@@ -211,7 +211,7 @@ impl Task {
         }
     }
 
-    /// Entries have come.
+    /// Takes a batch of entries that has come.
     fn take(&mut self, sender: Ipv4Addr, batch: &Tcbs) {
         let allowed = self.allowed(sender);
         let now = self.now();
@@ -259,7 +259,7 @@ impl Task {
         }
     }
 
-    /// Does what is to be done, and says for how long there is nothing more.
+    /// Does what is due, and returns for how long nothing more will be due.
     async fn advance(&mut self) -> Duration {
         self.log_what_happened();
         loop {
@@ -268,7 +268,8 @@ impl Task {
                 return IDLE;
             };
             let step = outbound.sender.poll(now);
-            // Its end is told together with how it ended: nobody sees neither.
+            // `end` sets both that nothing runs and how the migration ended, so that a reader always sees one of the
+            // two.
             if let Some(running) = Running::of(outbound.sender.progress()) {
                 self.shared.state().running = Some(running);
             }
@@ -283,7 +284,7 @@ impl Task {
                     }
                     let (done, transferring) = oneshot::channel();
                     outbound.transferring = Some(transferring);
-                    // If the daemon has ended, so has what it was to answer.
+                    // Sending fails only if the daemon has ended, and then this task ends too.
                     let _ = self.transfers.send(Transfer { to, done }).await;
                 }
                 Some(Step::End(result)) => self.end(result),
@@ -308,7 +309,7 @@ impl Task {
         }
     }
 
-    /// From now on no request is begun here.
+    /// Has requests that begin connections wait from now on.
     fn hold(&mut self) {
         let (Some(table), Some(outbound)) = (&self.table, &mut self.outbound) else {
             return;
@@ -417,7 +418,7 @@ impl Task {
     }
 }
 
-/// What came of the transfer, when it has come.
+/// Waits for the result of the transfer; never returns if none is under way.
 async fn transferred(outbound: &mut Option<Outbound>) -> Result<(), String> {
     let transferring = outbound
         .as_mut()
@@ -430,7 +431,7 @@ async fn transferred(outbound: &mut Option<Outbound>) -> Result<(), String> {
     }
 }
 
-/// For people.
+/// Explains a failure to the operator.
 fn explain(failure: &Failure, to: &str) -> String {
     match failure {
         Failure::NoAnswer => format!(

@@ -1,5 +1,5 @@
-//! The moment in which the cluster addresses move. The task asks for it, the daemon has failover do it:
-//! this is all that migration knows of who is in front.
+//! The moment in which the cluster addresses move. The task asks the daemon for it, and the daemon has failover do it.
+//! Migration uses nothing else of failover.
 
 use std::{
     net::Ipv4Addr,
@@ -11,37 +11,37 @@ use tokio::sync::oneshot;
 
 use crate::daemon::Daemon;
 
-/// The other node should be in front within `detection`; a daemon that is busy gets some more.
+/// The other node should be in front within `detection`. A busy daemon gets this much longer.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// A request of the task's, and where its answer goes.
+/// The task's request to move the cluster addresses, and the channel for the answer.
 pub struct Transfer {
     pub to: Ipv4Addr,
     pub done: oneshot::Sender<Result<(), String>>,
 }
 
-/// The addresses are on their way.
+/// A transfer that has begun and is not answered yet.
 pub struct Pending {
     done: oneshot::Sender<Result<(), String>>,
     until: Instant,
 }
 
 impl Daemon {
-    /// The next transfer that is asked for.
+    /// Waits for the next transfer that the task asks for.
     pub(crate) async fn next_transfer(transfers: &mut super::Migrations) -> Transfer {
         match transfers.transfers.recv().await {
             Some(transfer) => transfer,
-            // The task has ended; the daemon need not.
+            // The task has ended. The daemon can go on without it.
             None => std::future::pending().await,
         }
     }
 
-    /// Lets the addresses go to another candidate. Where they are not baton's to move, there is nothing
-    /// to do, and whoever does it is told by `baton migrate`.
+    /// Lets the addresses go to another candidate. If baton does not move them, this does nothing, and `baton migrate`
+    /// tells the operator to move them.
     pub(crate) fn begin_transfer(&mut self, transfer: Transfer) {
         let Transfer { to, done } = transfer;
         if !self.moves_addresses() {
-            // Who asked may have gone.
+            // Sending fails only if the task has ended.
             let _ = done.send(Ok(()));
             return;
         }
@@ -58,7 +58,7 @@ impl Daemon {
         });
     }
 
-    /// Looks whether the addresses have gone.
+    /// Checks whether the addresses have gone, and answers the task once that is decided.
     pub(crate) fn follow_transfer(&mut self) {
         let Some(pending) = self.migrations.pending.take() else {
             return;
@@ -80,7 +80,7 @@ impl Daemon {
         failover.is_some_and(|found| found.address == FrontAddress::Managed)
     }
 
-    /// As `baton status` shows it.
+    /// Returns the state of failover as `baton status` shows it.
     pub(super) fn front_state(&self) -> Option<String> {
         self.failover_status().map(|status| status.state)
     }

@@ -1,4 +1,4 @@
-//! The way to the node that takes over, for requests that are to go on there.
+//! Looks up the way to the node that takes over, so that requests can go on there.
 
 use std::net::Ipv4Addr;
 
@@ -20,7 +20,8 @@ impl Ways {
         }
     }
 
-    /// `None` to another LAN: an Ethernet header is all that is put around a request.
+    /// Returns the way to a node; `None` if the node is on another LAN, because a request gets only a new Ethernet
+    /// header.
     pub async fn to(&self, node: Ipv4Addr) -> Option<DataServer> {
         let (_, hop) = next_hops::look(&self.netlink, &[node]).await.pop()?;
         let hop = hop.filter(|hop| matches!(hop, Hop::Next(next) if !next.routed))?;
