@@ -11,7 +11,7 @@ use std::str::FromStr;
 /// ones; from one on this machine anywhere. With a list: to what is on it, from anywhere.
 ///
 /// ```
-/// use crate::Allow;
+/// use eop_protocol::Allow;
 ///
 /// let public = "192.0.2.1:80".parse()?;
 /// assert!(Allow::default().check(public, "10.0.0.7:80".parse()?).is_err());
