@@ -14,133 +14,133 @@ use crate::world::World;
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Step {
     /// curl fetches pages, and their bytes must be the right ones.
-    Get(crate::step::clients::get::Get),
+    Get(clients::get::Get),
     /// curl sends bodies, and the server must read them unchanged.
-    Post(crate::step::clients::post::Post),
+    Post(clients::post::Post),
     /// wrk or ab sends requests while other steps happen, and no request may fail.
-    Load(crate::step::clients::load::Load),
+    Load(clients::load::Load),
     /// Starts clients that go on while further steps happen.
-    Begin(crate::step::clients::background::Begin),
+    Begin(clients::background::Begin),
     /// Names what the following steps do to the clients that `begin` started.
-    Phase(crate::step::clients::background::Phase),
+    Phase(clients::background::Phase),
     /// Ends the clients that `begin` started; none may have failed.
-    Finish(crate::step::clients::background::Finish),
+    Finish(clients::background::Finish),
     /// Runs some steps several times.
-    Repeat(crate::step::operations::repeat::Repeat),
+    Repeat(operations::repeat::Repeat),
     /// Long downloads, which must survive other steps.
-    Downloads(crate::step::clients::downloads::Downloads),
+    Downloads(clients::downloads::Downloads),
     /// Many clients, most of them idle, while other steps happen.
-    Crowd(crate::step::clients::crowd::Crowd),
+    Crowd(clients::crowd::Crowd),
     /// Clients that end their connections by a RST, after other steps.
-    Abort(crate::step::clients::abort::Abort),
+    Abort(clients::abort::Abort),
     /// Clients that connect before they need the connection, and probe it.
-    Ahead(crate::step::clients::ahead::Ahead),
+    Ahead(clients::ahead::Ahead),
     /// Runs `baton drain`.
-    Drain(crate::step::operations::drain::Drain),
+    Drain(operations::drain::Drain),
     /// Sends requests in small pieces.
-    Trickle(crate::step::clients::client::Trickle),
+    Trickle(clients::client::Trickle),
     /// Expects that an answer is broken off.
-    BrokenOff(crate::step::clients::broken_off::BrokenOff),
+    BrokenOff(clients::broken_off::BrokenOff),
     /// Long downloads, some of which may break off; each byte that arrives must be right.
-    Interrupted(crate::step::clients::interrupted::Interrupted),
+    Interrupted(clients::interrupted::Interrupted),
     /// Many slow downloads at once.
-    Readers(crate::step::clients::readers::Readers),
+    Readers(clients::readers::Readers),
     /// Very many connections at once, of which some read nothing.
-    Stalled(crate::step::clients::stalled::Stalled),
+    Stalled(clients::stalled::Stalled),
     /// A WebSocket whose server echoes.
-    Websocket(crate::step::clients::client::Websocket),
+    Websocket(clients::client::Websocket),
     /// A connection to a server that speaks first.
-    Banner(crate::step::clients::client::Banner),
+    Banner(clients::client::Banner),
     /// Counts the RSTs that data servers sent for their own connections.
-    Resets(crate::step::checks::resets::Resets),
+    Resets(checks::resets::Resets),
     /// Counts how many requests each data server gets.
-    Shares(crate::step::checks::shares::Shares),
+    Shares(checks::shares::Shares),
     /// Finds out which data server each of many client addresses gets.
-    Sticky(crate::step::clients::sticky::Sticky),
+    Sticky(clients::sticky::Sticky),
     /// Sends a signal to programs that run in the lab.
-    Kill(crate::step::operations::process::Kill),
+    Kill(operations::process::Kill),
     /// Starts programs of the lab again.
-    Restart(crate::step::operations::process::Restart),
+    Restart(operations::process::Restart),
     /// Causes a fault of a cable, a machine, a program, packets or a clock.
-    Fault(crate::step::operations::fault::Fault),
+    Fault(operations::fault::Fault),
     /// Replaces a node's daemon and programs by the next version.
-    Upgrade(crate::step::operations::upgrade::Upgrade),
+    Upgrade(operations::upgrade::Upgrade),
     /// Starts a node that belongs to the scenario itself.
-    StartNode(crate::step::operations::node::StartNode),
+    StartNode(operations::node::StartNode),
     /// Ends a node that the scenario started; it must end well.
-    StopNode(crate::step::operations::node::StopNode),
+    StopNode(operations::node::StopNode),
     /// Starts a service manager for one host, with baton's unit.
-    Systemd(crate::step::operations::systemd::Systemd),
+    Systemd(operations::systemd::Systemd),
     /// Runs a command of the service manager, and checks what it says.
-    Systemctl(crate::step::operations::systemd::Systemctl),
+    Systemctl(operations::systemd::Systemctl),
     /// Runs `baton teardown`.
-    Teardown(crate::step::operations::node::Teardown),
+    Teardown(operations::node::Teardown),
     /// Runs `baton node` on a wrong configuration, which it must refuse.
-    Refuses(crate::step::operations::refuses::Refuses),
+    Refuses(operations::refuses::Refuses),
     /// Changes the configuration, and runs `baton reload`.
-    Reload(crate::step::operations::config::Reload),
+    Reload(operations::config::Reload),
     /// Has another connection server take over in order.
-    Migrate(crate::step::operations::migrate::Migrate),
+    Migrate(operations::migrate::Migrate),
     /// Checks what a log holds.
-    Log(crate::step::checks::log::Log),
+    Log(checks::log::Log),
     /// Checks that every line of the access logs names the client.
-    AccessLog(crate::step::checks::log::AccessLog),
+    AccessLog(checks::log::AccessLog),
     /// Remembers counters.
-    Mark(crate::step::checks::counters::Mark),
+    Mark(checks::counters::Mark),
     /// Checks how far counters have moved since the last `mark`.
-    Moved(crate::step::checks::counters::Moved),
+    Moved(checks::counters::Moved),
     /// Requests in every spelling, each of which must be answered by the data server that nginx finds for it.
-    Targets(crate::step::clients::targets::Targets),
+    Targets(clients::targets::Targets),
     /// Checks what `baton status` says.
-    Status(crate::step::checks::status::Status),
+    Status(checks::status::Status),
     /// Checks that nothing is left of ended connections.
-    NoConnections(crate::step::checks::no_connections::NoConnections),
+    NoConnections(checks::no_connections::NoConnections),
     /// Sets a loss rate on links.
-    Loss(crate::step::operations::shell::Loss),
+    Loss(operations::shell::Loss),
     /// Loses the first data of every connection.
-    LoseFirst(crate::step::operations::shell::LoseFirst),
+    LoseFirst(operations::shell::LoseFirst),
     /// Loses messages between nodes.
-    LoseMessages(crate::step::operations::shell::LoseMessages),
+    LoseMessages(operations::shell::LoseMessages),
     /// Checks that packets were really lost.
-    Lost(crate::step::operations::shell::Lost),
+    Lost(operations::shell::Lost),
     /// Runs a command on a host.
-    Run(crate::step::operations::shell::Run),
+    Run(operations::shell::Run),
     /// Sets kernel parameters of a host.
-    Sysctl(crate::step::operations::shell::Sysctl),
+    Sysctl(operations::shell::Sysctl),
     /// Remembers a host's network settings.
-    Snapshot(crate::step::checks::snapshot::Take),
+    Snapshot(checks::snapshot::Take),
     /// Checks that the network settings are those of the last `snapshot`.
-    Unchanged(crate::step::checks::snapshot::Unchanged),
+    Unchanged(checks::snapshot::Unchanged),
     /// Checks that the network settings differ from those of the last `snapshot`.
-    Changed(crate::step::checks::snapshot::Changed),
+    Changed(checks::snapshot::Changed),
     /// Sends forged packets without end, while other steps happen.
-    Flood(crate::step::attacks::flood::Flood),
+    Flood(attacks::flood::Flood),
     /// Sends hand-made frames.
-    Throw(crate::step::attacks::throw::Throw),
+    Throw(attacks::throw::Throw),
     /// Sends a recorded ADOPT again.
-    Replay(crate::step::attacks::replay::Replay),
+    Replay(attacks::replay::Replay),
     /// Sends a recorded first segment again.
-    ReplayFirst(crate::step::attacks::replay_first::ReplayFirst),
+    ReplayFirst(attacks::replay_first::ReplayFirst),
     /// Sends TCP data of a connection that no node knows.
-    Stray(crate::step::attacks::stray::Stray),
+    Stray(attacks::stray::Stray),
     /// Connections that are handed over from one data server to the next.
-    Walk(crate::step::clients::walk::Walk),
+    Walk(clients::walk::Walk),
     /// One curl whose single connection visits every data server.
-    Tour(crate::step::clients::tour::Tour),
+    Tour(clients::tour::Tour),
     /// Requests of all kinds, each of which must be answered by the data server that the rules name.
-    Ask(crate::step::clients::ask::Ask),
+    Ask(clients::ask::Ask),
     /// Counts who has answered how many requests.
-    Served(crate::step::checks::served::Served),
+    Served(checks::served::Served),
     /// Checks what was counted for routes, pools and data servers.
-    Tallied(crate::step::checks::tallied::Tallied),
+    Tallied(checks::tallied::Tallied),
     /// Clients that send further requests without waiting for answers.
-    Pipeline(crate::step::clients::pipeline::Pipeline),
+    Pipeline(clients::pipeline::Pipeline),
     /// A given number of handovers.
-    Soak(crate::step::clients::soak::Soak),
+    Soak(clients::soak::Soak),
     /// Counts a host's sockets.
-    CountSockets(crate::step::checks::sockets::Count),
+    CountSockets(checks::sockets::Count),
     /// Checks that there are no more sockets than at the last `count-sockets`.
-    NoMoreSockets(crate::step::checks::sockets::NoMore),
+    NoMoreSockets(checks::sockets::NoMore),
     /// Waits.
     Wait(Wait),
 }

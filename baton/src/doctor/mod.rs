@@ -20,12 +20,22 @@ use anyhow::Result;
 use baton_dataplane::kernel::Kernel;
 use baton_net::{Adapter, Netlink};
 
-use self::subject::Subject;
 pub use self::{
     finding::{Finding, Verdict},
     list::List,
     start::before_start,
     subject::Placed,
+};
+use self::{
+    kernel::{
+        bpf_fs, btf, control_groups, features, jit, lockdown, memory, privileges, programs, version,
+    },
+    network::{
+        address, duplicates, interface, nat, neighbors, offloads, response_route, rp_filter,
+        virtio, vlans, xdp,
+    },
+    servers::{accept_queue, proxies, receive_window, relayed, tcp_settings},
+    subject::Subject,
 };
 
 /// The result of an examination.
@@ -60,10 +70,10 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Exa
     let netlink = Netlink::open()?;
     let node = subject.placed.as_ref().map(|placed| &placed.me);
     let mut adapters = Vec::new();
-    for chosen in crate::doctor::network::interface::choose(interface, node, &netlink).await {
+    for chosen in interface::choose(interface, node, &netlink).await {
         match chosen {
             Ok(adapter) => {
-                findings.push(crate::doctor::network::interface::judge(&adapter));
+                findings.push(interface::judge(&adapter));
                 adapters.push(adapter);
             }
             Err(finding) => findings.push(finding),
@@ -73,7 +83,7 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Exa
         findings.extend(xdp_findings(&subject, &adapters, &netlink).await);
     }
     if subject.roles.is_cs() {
-        findings.push(self::kernel::memory::check(subject.flows, status.is_some()));
+        findings.push(memory::check(subject.flows, status.is_some()));
     }
     if subject.roles.is_ds() {
         findings.extend(ds_findings(&subject, &adapters));
@@ -92,23 +102,23 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Exa
 fn kernel_findings(subject: &Subject) -> Examination {
     let kernel = Kernel::look();
     let parts = subject.parts();
-    let probed = self::kernel::features::look(&parts, &kernel);
+    let probed = features::look(&parts, &kernel);
     let mut details = format!(
         "Linux {}: features that are used\n{}",
         kernel.name,
-        self::kernel::features::table(&probed)
+        features::table(&probed)
     );
     let mut findings = deciding_findings(subject, &kernel, &probed);
     let may_try = findings
         .iter()
         .all(|finding| finding.verdict() != Verdict::Bad);
     let roles = subject.roles.bits().into();
-    let (programs, log) = self::kernel::programs::check(&parts, roles, may_try);
+    let (programs, log) = programs::check(&parts, roles, may_try);
     if let Some(log) = log {
         details.push_str(&format!("\nthe verifier's last words\n{log}\n"));
     }
     findings.extend([
-        self::kernel::jit::check(may_try && programs.verdict() == Verdict::Good),
+        jit::check(may_try && programs.verdict() == Verdict::Good),
         programs,
     ]);
     Examination { findings, details }
@@ -118,15 +128,15 @@ fn kernel_findings(subject: &Subject) -> Examination {
 fn deciding_findings(
     subject: &Subject,
     kernel: &Kernel,
-    probed: &self::kernel::features::Probed,
+    probed: &features::Probed,
 ) -> Vec<Finding> {
     vec![
-        self::kernel::privileges::check(kernel),
-        self::kernel::version::judge(kernel),
-        self::kernel::lockdown::judge(kernel, &subject.parts()),
-        self::kernel::btf::judge(kernel),
-        self::kernel::features::judge(probed, kernel),
-        self::kernel::bpf_fs::check(&subject.bpf_dir),
+        privileges::check(kernel),
+        version::judge(kernel),
+        lockdown::judge(kernel, &subject.parts()),
+        btf::judge(kernel),
+        features::judge(probed, kernel),
+        bpf_fs::check(&subject.bpf_dir),
     ]
 }
 
@@ -134,17 +144,17 @@ async fn xdp_findings(subject: &Subject, adapters: &[Adapter], netlink: &Netlink
     let wish = subject.placed.as_ref().map(|placed| placed.me.xdp);
     let mut findings = Vec::new();
     for adapter in adapters {
-        let mut found = crate::doctor::network::xdp::check(adapter, wish);
-        found.extend(crate::doctor::network::virtio::check(adapter, wish).await);
+        let mut found = xdp::check(adapter, wish);
+        found.extend(virtio::check(adapter, wish).await);
         if adapters.len() > 1 {
-            found.push(crate::doctor::network::xdp::check_redirect(adapter, wish));
+            found.push(xdp::check_redirect(adapter, wish));
         }
-        found.push(crate::doctor::network::offloads::check(adapter).await);
-        if !crate::doctor::network::xdp::is_native(adapter) {
-            found.push(crate::doctor::network::offloads::check_merging(adapter).await);
+        found.push(offloads::check(adapter).await);
+        if !xdp::is_native(adapter) {
+            found.push(offloads::check_merging(adapter).await);
         }
-        found.push(crate::doctor::network::vlans::check(adapter, netlink).await);
-        found.push(crate::doctor::network::interface::judge_mtu(adapter));
+        found.push(vlans::check(adapter, netlink).await);
+        found.push(interface::judge_mtu(adapter));
         let of_several = |finding: Finding| match adapters {
             [_] => finding,
             _ => finding.at(&adapter.name),
@@ -155,7 +165,7 @@ async fn xdp_findings(subject: &Subject, adapters: &[Adapter], netlink: &Netlink
 }
 
 fn ds_findings(subject: &Subject, adapters: &[Adapter]) -> Vec<Finding> {
-    let mut findings = crate::doctor::servers::tcp_settings::check();
+    let mut findings = tcp_settings::check();
     let services = subject.services();
     let relayed = subject.relayed();
     // Services that this node relays are left out: the node itself listens for them while it runs.
@@ -163,23 +173,23 @@ fn ds_findings(subject: &Subject, adapters: &[Adapter]) -> Vec<Finding> {
     let here: Option<Vec<_>> =
         (services.as_ref()).map(|services| services.iter().filter(is_here).cloned().collect());
     findings.extend(servers::check(here.as_deref()));
-    findings.extend(crate::doctor::servers::relayed::check(&relayed));
+    findings.extend(relayed::check(&relayed));
     if let (Some(services), Some(here)) = (&services, &here) {
         let interfaces: Vec<String> = (adapters.iter())
             .map(|adapter| adapter.name.clone())
             .collect();
-        findings.push(crate::doctor::network::nat::check(services, &interfaces));
-        findings.push(crate::doctor::servers::proxies::check(here));
+        findings.push(nat::check(services, &interfaces));
+        findings.push(proxies::check(here));
     }
     findings.extend(
         adapters
             .iter()
-            .map(|adapter| crate::doctor::network::rp_filter::check(&adapter.name)),
+            .map(|adapter| rp_filter::check(&adapter.name)),
     );
     findings.extend([
-        crate::doctor::servers::receive_window::check(subject.window_scale),
-        crate::doctor::servers::accept_queue::check(),
-        self::kernel::control_groups::check(),
+        receive_window::check(subject.window_scale),
+        accept_queue::check(),
+        control_groups::check(),
     ]);
     findings
 }
@@ -189,18 +199,16 @@ async fn cluster_findings(
     adapters: &[Adapter],
     netlink: &Netlink,
 ) -> Vec<Finding> {
-    let mut findings =
-        vec![crate::doctor::network::address::check(placed, adapters, netlink).await];
-    let ways = crate::doctor::network::neighbors::look(placed, netlink).await;
-    findings.push(crate::doctor::network::neighbors::judge(&ways));
+    let mut findings = vec![address::check(placed, adapters, netlink).await];
+    let ways = neighbors::look(placed, netlink).await;
+    findings.push(neighbors::judge(&ways));
     if placed.me.roles.is_ds() && !adapters.is_empty() {
-        findings
-            .push(crate::doctor::network::response_route::check(placed, adapters, netlink).await);
+        findings.push(response_route::check(placed, adapters, netlink).await);
     }
     if let Some(adapter) = adapters.first()
         && let Ok(link) = netlink.link_named(&adapter.name).await
     {
-        findings.push(crate::doctor::network::duplicates::check(placed, &link, &ways).await);
+        findings.push(duplicates::check(placed, &link, &ways).await);
     }
     findings
 }

@@ -46,7 +46,8 @@ static __noinline bool is_head_too_early(struct arrival *a, struct bpf_sock *sk,
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 
-	return tcp && d && begins_with_head(a->skb, payload_at(in), payload_of(in)) && !is_quiet(a, sk, tcp, d, in) && !cannot_be_followed(sk);
+	return tcp && d && begins_with_head(a->skb, payload_at(in), payload_of(in)) && !is_quiet(a, sk, tcp, d, in) &&
+	       !cannot_be_followed(sk);
 }
 
 /* Carries out what was judged of a request that begins with this packet. TCP has all that is before it. */

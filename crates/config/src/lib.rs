@@ -13,6 +13,8 @@
 
 mod config;
 mod diff;
+#[cfg(feature = "example")]
+mod example;
 mod reading;
 mod sections;
 mod service;
@@ -48,4 +50,6 @@ pub use crate::values::name::{InterfaceName, NodeName, PoolName, ServiceName};
 pub use crate::values::number::{Protocol, WindowScale};
 pub use config::Config;
 pub use diff::{Changes, ListChange, RestartReason, diff};
+#[cfg(feature = "example")]
+pub use example::example;
 pub use service::{Handover, Service, Split};

@@ -18,7 +18,10 @@ use libbpf_rs::{
 use crate::{
     Error,
     kernel::Part,
-    loading::load::{collect_messages, explain},
+    loading::{
+        load::{collect_messages, explain},
+        pins::Pins,
+    },
     sys::{self, Hook},
 };
 
@@ -60,7 +63,7 @@ impl EopPins {
 
         self.detach()?;
         let pins = |cause| self.failed(cause);
-        crate::loading::pins::Pins::new(&self.directory).prepare()?;
+        Pins::new(&self.directory).prepare()?;
         let links = [
             (
                 "announce",

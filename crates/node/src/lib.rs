@@ -50,6 +50,8 @@ pub use self::{
 };
 use self::{
     daemon::Daemon,
+    network::interface_watch,
+    saps::programs,
     service_manager::{News, tell},
 };
 
@@ -73,7 +75,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     if place.me.roles.is_io() || place.me.roles.is_app() {
         return saps::run(place, fresh).await;
     }
-    let mut watch = crate::network::interface_watch::Watch::begin()?;
+    let mut watch = interface_watch::Watch::begin()?;
     let mut daemon = Daemon::start(place, fresh).await?;
     info!("ready");
     let ending = match daemon.serve(&mut watch).await? {
@@ -116,7 +118,7 @@ pub async fn teardown(file: &Path) -> Result<Vec<anyhow::Error>> {
     Ok(take_back(
         &mut host,
         &Pins::new(&config.local.bpf_dir),
-        &crate::operator::control::socket_path(&config),
+        &control::socket_path(&config),
     )
     .await)
 }
@@ -126,7 +128,7 @@ pub async fn teardown(file: &Path) -> Result<Vec<anyhow::Error>> {
 async fn take_back(host: &mut Host, pins: &Pins, socket: &Path) -> Vec<anyhow::Error> {
     let mut errors: Vec<anyhow::Error> = host.unwind().await.into_iter().map(Into::into).collect();
     errors.extend(pins.remove().into_iter().map(Into::into));
-    errors.extend(crate::saps::programs::remove_group(pins).err());
+    errors.extend(programs::remove_group(pins).err());
     if let Err(error) = std::fs::remove_file(socket)
         && error.kind() != std::io::ErrorKind::NotFound
     {

@@ -109,9 +109,7 @@ impl<'a> ConnectionServer<'a> {
             (key, u32::from(pool))
         };
         let (first, second) = (first_pool_of_one(), first_pool_of_one() + 1);
-        node.plane()
-            .routing()
-            .unwrap()
+        node.routing()
             .set_routes(&[route(b"/ds1/", first), route(b"/ds2/", second)])?;
         let table = Table {
             tcbs: program::map(program_of(&node), "tcbs")?,
@@ -333,6 +331,5 @@ fn kinds(client: &Client) -> Vec<Kind> {
 }
 
 fn program_of(node: &Node) -> &OwnedFd {
-    let server = node.plane().as_connection_server();
-    &server.expect("a connection server has its program").xdp
+    &node.connection_server().xdp
 }

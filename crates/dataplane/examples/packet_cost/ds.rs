@@ -100,25 +100,19 @@ impl<'a> DataServer<'a> {
             let key = RouteKey::of(0, 0, path.as_bytes());
             (key.expect("a path of a route"), pool.into())
         });
-        node.plane()
-            .routing()
-            .unwrap()
-            .set_routes(&routes.collect::<Vec<_>>())?;
+        node.routing().set_routes(&routes.collect::<Vec<_>>())?;
         for (address, mac) in [(CS, CS_MAC), (ds(1), ds_mac(1))] {
             let way = Peer {
                 ifindex: Wire::interface(),
                 ..peer(mac)
             };
-            node.plane()
-                .as_data_server()
-                .unwrap()
-                .set_peer(address, &way)?;
+            node.data_server().set_peer(address, &way)?;
         }
         let client = Client::of(WEB);
         sender.send(&message(&node, &adopt(&client), &client.get(COOKIE)))?;
         let (connection, _) = accept(&listener);
         Ok(Self {
-            heads: node.plane().as_data_server().unwrap().heads()?,
+            heads: node.data_server().heads()?,
             node,
             wrapper,
             listener,
@@ -363,11 +357,9 @@ fn message(node: &Node, message: &Message, packet: &Segment) -> Vec<u8> {
 }
 
 fn head_of(node: &Node) -> &OwnedFd {
-    let server = node.plane().as_data_server();
-    &server.expect("a data server has its programs").egress
+    &node.data_server().egress
 }
 
 fn program_of(node: &Node) -> &OwnedFd {
-    let server = node.plane().as_data_server();
-    &server.expect("a data server has its programs").ingress
+    &node.data_server().ingress
 }

@@ -47,7 +47,7 @@ impl<'a> Switch<'a> {
     }
 
     pub fn program(&self) -> &OwnedFd {
-        program_of(&self.node)
+        &self.node.switch_table().xdp
     }
 
     /// One more value for every row.
@@ -59,7 +59,7 @@ impl<'a> Switch<'a> {
             let frame = &kind.template.frame;
             self.wrapper.aim(self.wrapper.xdp_nothing.as_fd())?;
             let floor = self.wrapper.run(frame, FLOWS)?;
-            self.wrapper.aim(program_of(&self.node).as_fd())?;
+            self.wrapper.aim(self.node.switch_table().xdp.as_fd())?;
             self.node.look();
             let whole = self.wrapper.run(frame, FLOWS)?;
             let moved = self.node.moved();
@@ -123,9 +123,4 @@ fn kinds(client: &Client) -> Vec<Kind> {
             two,
         ),
     ]
-}
-
-fn program_of(node: &Node) -> &OwnedFd {
-    let switch = node.plane().as_switch();
-    &switch.expect("a switch has its program").xdp
 }

@@ -160,14 +160,8 @@ fn the_connection_server() {
 fn the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        node.plane()
-            .as_data_server()
-            .unwrap()
-            .set_peer(CS, &peer(CS_MAC))
-            .unwrap();
-        node.plane()
-            .as_data_server()
-            .unwrap()
+        node.data_server().set_peer(CS, &peer(CS_MAC)).unwrap();
+        node.data_server()
             .set_peer(ds(1), &peer(ds_mac(1)))
             .unwrap();
         let (seed, mut random) = random();
@@ -186,11 +180,7 @@ fn the_data_server() {
             length: 3,
             missing: 0,
         };
-        node.plane()
-            .as_data_server()
-            .unwrap()
-            .set_ring(1, &ring)
-            .unwrap();
+        node.data_server().set_ring(1, &ring).unwrap();
         for run in 0..runs() {
             let message =
                 |message: &Message, packet: &Segment| to_ds(message, node.now(), &packet.packet());

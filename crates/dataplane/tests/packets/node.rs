@@ -13,7 +13,9 @@ use baton_abi::{
     Counters, DataServer, PeerKeys, Place, ROLE_CS, ROLE_DS, ROLE_SWITCH, Ring, ServiceKey,
     Settings, Tcb, TcbKey,
 };
-use baton_dataplane::{Dataplane, Options, Tallied, counter_name, sys};
+use baton_dataplane::{
+    ConnectionServer, Dataplane, Options, Routing, Switch, Tallied, counter_name, sys,
+};
 use baton_wire::{Clock, LccpKey};
 use nix::time::{ClockId, clock_gettime};
 
@@ -133,15 +135,11 @@ impl Node {
 
     /// Of each place who has it now, and who had it before. As in the daemon, a turn ends with `now`.
     pub fn set_places(&self, of: impl Fn(u32) -> (u16, u16)) {
-        for (at, place) in (0..).zip(self.plane().as_switch().unwrap().places().unwrap()) {
+        for (at, place) in (0..).zip(self.switch_table().places().unwrap()) {
             let (now, before) = of(at);
             let turn = place.turn + u32::from(now != place.now);
             let place = Place { now, before, turn };
-            self.plane()
-                .as_switch()
-                .unwrap()
-                .set_place(at, &place)
-                .unwrap();
+            self.switch_table().set_place(at, &place).unwrap();
         }
     }
 
@@ -213,16 +211,12 @@ impl Node {
         }
         if self.role.is_cs() || self.role.is_ds() {
             for (index, pool) in cluster::pools() {
-                self.plane()
-                    .routing()
-                    .unwrap()
-                    .set_pool(index, &pool)
-                    .unwrap();
+                self.routing().set_pool(index, &pool).unwrap();
                 let only = index.checked_sub(cluster::first_pool_of_one());
                 self.set_choices(index, &only.map_or(vec![0, 1, 2], |server| vec![server]));
             }
-            self.plane().routing().unwrap().set_hosts(&[]).unwrap();
-            self.plane().routing().unwrap().set_routes(&[]).unwrap();
+            self.routing().set_hosts(&[]).unwrap();
+            self.routing().set_routes(&[]).unwrap();
         }
         for (index, _) in self.plane().data_servers().unwrap() {
             let none = DataServer::default();
@@ -235,24 +229,12 @@ impl Node {
         if self.role.is_ds() {
             for address in [CS, ds(0), ds(1), ds(2)] {
                 let none = DataServer::default();
-                self.plane()
-                    .as_data_server()
-                    .unwrap()
-                    .set_peer(address, &none)
-                    .unwrap();
+                self.data_server().set_peer(address, &none).unwrap();
             }
-            self.plane()
-                .as_data_server()
-                .unwrap()
-                .set_senders(&[])
-                .unwrap();
+            self.data_server().set_senders(&[]).unwrap();
             for service in 0..5 {
                 let none = Ring::default();
-                self.plane()
-                    .as_data_server()
-                    .unwrap()
-                    .set_ring(service, &none)
-                    .unwrap();
+                self.data_server().set_ring(service, &none).unwrap();
             }
         }
         let (address, roles) = match self.role {
@@ -264,22 +246,34 @@ impl Node {
         if self.role == Role::Both {
             let here = cluster::this_node();
             self.plane().set_data_server(0, &here).unwrap();
-            self.plane()
-                .as_data_server()
-                .unwrap()
-                .set_peer(CS, &here)
-                .unwrap();
-            self.plane()
-                .as_data_server()
-                .unwrap()
-                .set_senders(&[(CS_MAC, CS)])
-                .unwrap();
+            self.data_server().set_peer(CS, &here).unwrap();
+            self.data_server().set_senders(&[(CS_MAC, CS)]).unwrap();
         }
         self.plane()
             .set_settings(&cluster::settings(address, roles))
             .unwrap();
         self.share(cluster::key().lccp(), None);
         self.set_clock(Clock::from_nanos(BEGIN));
+    }
+
+    /// What the node has as a connection server, which it must be.
+    pub fn connection_server(&self) -> &ConnectionServer {
+        self.plane().as_connection_server().unwrap()
+    }
+
+    /// What the node has as a data server, which it must be.
+    pub fn data_server(&self) -> &baton_dataplane::DataServer {
+        self.plane().as_data_server().unwrap()
+    }
+
+    /// The maps by which the node routes requests, which it must do.
+    pub fn routing(&self) -> &Routing {
+        self.plane().routing().unwrap()
+    }
+
+    /// What the node has as a switch, which it must be.
+    pub fn switch_table(&self) -> &Switch {
+        self.plane().as_switch().unwrap()
     }
 
     pub fn plane(&self) -> &Dataplane {
@@ -322,16 +316,8 @@ impl Node {
     /// At a data server: whoever sends frames as clients of these tables do is the connection server.
     pub fn know_connection_server(&self) {
         let way = cluster::peer(cluster::CS_MAC);
-        self.plane()
-            .as_data_server()
-            .unwrap()
-            .set_peer(CS, &way)
-            .unwrap();
-        self.plane()
-            .as_data_server()
-            .unwrap()
-            .set_senders(&[(CLIENT_MAC, CS)])
-            .unwrap();
+        self.data_server().set_peer(CS, &way).unwrap();
+        self.data_server().set_senders(&[(CLIENT_MAC, CS)]).unwrap();
     }
 
     pub fn change(&self, change: impl FnOnce(&mut Settings)) {
@@ -351,9 +337,7 @@ impl Node {
     }
 
     pub fn set_choices(&self, pool: u16, choices: &[u16]) {
-        self.plane()
-            .routing()
-            .unwrap()
+        self.routing()
             .set_choices(cluster::first_choice(pool), choices)
             .unwrap();
     }
@@ -393,7 +377,7 @@ impl Node {
         let mut context = sk_buff(mark.unwrap_or(0));
         self.look();
         let mut run = |frame: &[u8]| {
-            let program = self.plane().as_data_server().unwrap().ingress.as_fd();
+            let program = self.data_server().ingress.as_fd();
             let context = mark.is_some().then_some(&mut context[..]);
             sys::run_on_frame(program, frame, context, 1).unwrap()
         };
@@ -414,16 +398,16 @@ impl Node {
                 (verdict_of_ds(outcome.verdict), outcome.frame)
             }
             Role::Cs => {
-                let outcome = run_xdp(&self.plane().as_connection_server().unwrap().xdp, frame);
+                let outcome = run_xdp(&self.connection_server().xdp, frame);
                 (verdict_of_cs(outcome.verdict), outcome.frame)
             }
             Role::Switch => {
-                let outcome = run_xdp(&self.plane().as_switch().unwrap().xdp, frame);
+                let outcome = run_xdp(&self.switch_table().xdp, frame);
                 (verdict_of_cs(outcome.verdict), outcome.frame)
             }
             // What the first program leaves to the kernel, the second one sees next.
             Role::Both => {
-                let first = run_xdp(&self.plane().as_connection_server().unwrap().xdp, frame);
+                let first = run_xdp(&self.connection_server().xdp, frame);
                 match verdict_of_cs(first.verdict) {
                     Pass => {
                         let outcome = run(&first.frame);
@@ -457,11 +441,7 @@ impl Node {
 
     /// The entry of this client's connection.
     pub fn tcb(&self, client: &Client) -> Option<Tcb> {
-        self.plane()
-            .as_connection_server()
-            .unwrap()
-            .tcb(&self.tcb_key(client))
-            .unwrap()
+        self.connection_server().tcb(&self.tcb_key(client)).unwrap()
     }
 
     /// Removes that entry, as the sweep does.
@@ -473,11 +453,7 @@ impl Node {
 
     /// Connections given to a data server.
     pub fn connections(&self, server: u16) -> u64 {
-        let tally = self
-            .plane()
-            .routing()
-            .unwrap()
-            .tally(Tallied::DataServer(server));
+        let tally = self.routing().tally(Tallied::DataServer(server));
         tally.unwrap().connections
     }
 

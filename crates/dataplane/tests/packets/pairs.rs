@@ -185,14 +185,8 @@ fn a_data_server_seals_for_each_receiver() {
             key: pair(ds(0), to).words(),
             ..peer(mac)
         };
-        node.plane()
-            .as_data_server()
-            .unwrap()
-            .set_peer(CS, &way(CS, CS_MAC))
-            .unwrap();
-        node.plane()
-            .as_data_server()
-            .unwrap()
+        node.data_server().set_peer(CS, &way(CS, CS_MAC)).unwrap();
+        node.data_server()
             .set_peer(ds(1), &way(ds(1), ds_mac(1)))
             .unwrap();
         // To whom the message names, who is not its sender.
@@ -204,11 +198,7 @@ fn a_data_server_seals_for_each_receiver() {
             length: 3,
             missing: 0,
         };
-        node.plane()
-            .as_data_server()
-            .unwrap()
-            .set_ring(0, &ring)
-            .unwrap();
+        node.data_server().set_ring(0, &ring).unwrap();
         let seen = run(CS, &claim(&client, 0)).expect(Redirect, &[("ds_claim_passed_on", 1)]);
         assert_eq!(opens(&node, &seen, ds(0), ds(1)), claim(&client, 1));
     });

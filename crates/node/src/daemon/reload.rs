@@ -72,10 +72,10 @@ impl Daemon {
 
     /// Lets go of services that this node was taken out of and whose last connection has ended.
     pub(crate) async fn leave(&mut self) -> Result<()> {
-        let addresses = self.held_places();
         let Some(server) = &self.data_server else {
             return Ok(());
         };
+        let addresses = self.held_places();
         let gone = self.leaving.end(self.now(), &server.connections);
         if gone.is_empty() {
             return Ok(());

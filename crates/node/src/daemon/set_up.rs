@@ -15,7 +15,7 @@ use crate::{
     metrics,
     network::{announcer, next_hops},
     operator::control,
-    peers::keys,
+    peers::{heartbeat, keys},
     tables::{self, Placed, services_with_places},
 };
 
@@ -175,7 +175,7 @@ impl Daemon {
         }
         self.wanted_hops.send_replace(addresses);
         self.watch_lives();
-        let others = crate::peers::heartbeat::peers(&self.place.config, self.place.address);
+        let others = heartbeat::peers(&self.place.config, self.place.address);
         self.refused.follow(&others.into_iter().collect())?;
         self.look_after_channels();
         self.migrations.follow(&self.place);

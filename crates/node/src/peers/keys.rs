@@ -79,37 +79,9 @@ fn ring(config: &Config, me: &Node, known: &BTreeMap<Ipv4Addr, bool>) -> KeyRing
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use baton_config::Source;
+    use baton_config::example as config;
 
     use super::*;
-
-    const NODE: &str =
-        "[[node]]\nname = \"NAME\"\naddress = \"192.0.2.HOST\"\nroles = [\"ROLE\"]\n";
-
-    /// A connection server and a data server.
-    fn config() -> Config {
-        let key = "0123456789abcdef".repeat(4);
-        let node = |name: &str, host: &str| {
-            let role = &name[..2];
-            (NODE.replace("NAME", name).replace("HOST", host)).replace("ROLE", role)
-        };
-        let text = format!(
-            "[cluster]\nkey = \"{key}\"\n{}{}[[service]]\nname = \"web\"\naddress = \"192.0.2.100\"\nport = 80\n",
-            node("cs1", "2"),
-            node("ds1", "11"),
-        );
-        let source = Source {
-            path: Path::new("baton.toml"),
-            text: &text,
-            mode: Some(0o600),
-        };
-        let none = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
-        Config::parse(source, none)
-            .expect("the configuration is good")
-            .config
-    }
 
     #[test]
     fn all_nodes_and_itself() {

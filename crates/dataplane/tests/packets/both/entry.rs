@@ -20,11 +20,7 @@ pub fn both() -> Node {
     let node = Node::both();
     for index in [1, 2] {
         let way = peer(ds_mac(index));
-        node.plane()
-            .as_data_server()
-            .unwrap()
-            .set_peer(ds(index), &way)
-            .unwrap();
+        node.data_server().set_peer(ds(index), &way).unwrap();
     }
     node
 }
@@ -44,9 +40,7 @@ pub fn enter(node: &Node, client: &Client, first: &Segment, owner: u16, previous
         state: (TCB_ADOPTING | TCB_WAITING) as u8,
         ..Tcb::default()
     };
-    node.plane()
-        .as_connection_server()
-        .unwrap()
+    node.connection_server()
         .set_tcb(&node.tcb_key(client), &tcb)
         .unwrap();
 }

@@ -30,12 +30,7 @@ fn answered() -> Live {
         ifindex: Wire::interface(),
         ..peer(ds_mac(ASKER))
     };
-    live.node
-        .plane()
-        .as_data_server()
-        .unwrap()
-        .set_peer(ds(ASKER), &way)
-        .unwrap();
+    live.node.data_server().set_peer(ds(ASKER), &way).unwrap();
     live
 }
 

@@ -104,7 +104,7 @@ pub fn routes_with(node: &Node, flags: u32) {
             (route(0, &path), pool | flags)
         })
         .collect();
-    node.plane().routing().unwrap().set_routes(&routes).unwrap();
+    node.routing().set_routes(&routes).unwrap();
 }
 
 pub fn route(host: u16, path: &str) -> RouteKey {

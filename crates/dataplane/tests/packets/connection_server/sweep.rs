@@ -86,37 +86,17 @@ fn entries_expire_when_they_should() {
             owner: 1,
             ..Tcb::default()
         };
-        node.plane()
-            .as_connection_server()
-            .unwrap()
-            .set_tcb(key, &tcb)
-            .unwrap();
+        node.connection_server().set_tcb(key, &tcb).unwrap();
     }
     let live = ENTRIES.iter().filter(|(_, _, _, live)| *live).count() as u32;
     let expired = ENTRIES.len() as u32 - live;
-    let swept = node
-        .plane()
-        .as_connection_server()
-        .unwrap()
-        .sweep(IDLE, CLOSING)
-        .unwrap();
+    let swept = node.connection_server().sweep(IDLE, CLOSING).unwrap();
     assert_eq!(swept, Swept { live, expired });
     for (key, &(name, _, _, live)) in keys.iter().zip(ENTRIES) {
-        let found = node
-            .plane()
-            .as_connection_server()
-            .unwrap()
-            .tcb(key)
-            .unwrap()
-            .is_some();
+        let found = node.connection_server().tcb(key).unwrap().is_some();
         assert_eq!(found, live, "{name}");
     }
-    let again = node
-        .plane()
-        .as_connection_server()
-        .unwrap()
-        .sweep(IDLE, CLOSING)
-        .unwrap();
+    let again = node.connection_server().sweep(IDLE, CLOSING).unwrap();
     assert_eq!(again, Swept { live, expired: 0 });
 }
 
@@ -130,26 +110,14 @@ fn live_flows_of_each_data_server() {
             owner,
             ..Tcb::default()
         };
-        node.plane()
-            .as_connection_server()
-            .unwrap()
+        node.connection_server()
             .set_tcb(&key(number as u8), &tcb)
             .unwrap();
     }
     for _ in 0..2 {
-        node.plane()
-            .as_connection_server()
-            .unwrap()
-            .sweep(IDLE, CLOSING)
-            .unwrap();
+        node.connection_server().sweep(IDLE, CLOSING).unwrap();
         let flows: Vec<u32> = (0..4)
-            .map(|index| {
-                node.plane()
-                    .as_connection_server()
-                    .unwrap()
-                    .flows(index)
-                    .unwrap()
-            })
+            .map(|index| node.connection_server().flows(index).unwrap())
             .collect();
         assert_eq!(flows, [4, 2, 1, 0]);
     }
@@ -165,17 +133,8 @@ fn an_owner_out_of_range() {
         owner: 65535,
         ..Tcb::default()
     };
-    node.plane()
-        .as_connection_server()
-        .unwrap()
-        .set_tcb(&key(1), &tcb)
-        .unwrap();
-    let swept = node
-        .plane()
-        .as_connection_server()
-        .unwrap()
-        .sweep(IDLE, CLOSING)
-        .unwrap();
+    node.connection_server().set_tcb(&key(1), &tcb).unwrap();
+    let swept = node.connection_server().sweep(IDLE, CLOSING).unwrap();
     assert_eq!(
         swept,
         Swept {
@@ -193,21 +152,14 @@ fn a_packet_keeps_its_entry_young() {
         seen: tick_now().wrapping_sub(ticks(7200)),
         ..node.tcb(&client).unwrap()
     };
-    node.plane()
-        .as_connection_server()
-        .unwrap()
+    node.connection_server()
         .set_tcb(&node.tcb_key(&client), &old)
         .unwrap();
     let ack = client.later(cookie, GET.len(), 1);
     let bytes = ack.packet().len() as u64;
     node.run(&ack.frame())
         .expect(Tx, &[("cs_forward", 1), ("cs_forward_bytes", bytes)]);
-    let swept = node
-        .plane()
-        .as_connection_server()
-        .unwrap()
-        .sweep(IDLE, CLOSING)
-        .unwrap();
+    let swept = node.connection_server().sweep(IDLE, CLOSING).unwrap();
     assert_eq!(
         swept,
         Swept {
@@ -221,16 +173,14 @@ fn a_packet_keeps_its_entry_young() {
 #[test]
 fn a_full_table_takes_new_connections() {
     let node = Node::fresh_cs();
-    let capacity = node.plane().as_connection_server().unwrap().tcb_capacity();
+    let capacity = node.connection_server().tcb_capacity();
     let seen = tick_now();
     for number in 0..capacity + 1000 {
         let key = TcbKey {
             client: mapped(number.into()),
             ..TcbKey::default()
         };
-        node.plane()
-            .as_connection_server()
-            .unwrap()
+        node.connection_server()
             .set_tcb(
                 &key,
                 &Tcb {
@@ -245,12 +195,7 @@ fn a_full_table_takes_new_connections() {
     node.run(&client.get(cookie).frame())
         .expect(Tx, &[("cs_adopt", 1)]);
     assert!(node.tcb(&client).is_some());
-    let swept = node
-        .plane()
-        .as_connection_server()
-        .unwrap()
-        .sweep(IDLE, CLOSING)
-        .unwrap();
+    let swept = node.connection_server().sweep(IDLE, CLOSING).unwrap();
     assert!(
         swept.live <= capacity && swept.live > capacity / 2,
         "{swept:?}"

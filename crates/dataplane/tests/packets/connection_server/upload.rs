@@ -31,9 +31,7 @@ fn by_chance(node: &Node, behind: u32, less: u32) -> (Client, Tcb, Segment) {
         last_ack: packet.ack.wrapping_sub(less),
         ..entry
     };
-    node.plane()
-        .as_connection_server()
-        .unwrap()
+    node.connection_server()
         .set_tcb(&node.tcb_key(&client), &entry)
         .unwrap();
     node.set_choices(HTTP_SERVICE, &[2, 2, 2]);
@@ -70,9 +68,7 @@ fn another_connection_begins() {
         let node = Node::fresh_cs();
         let (client, mut entry, packet) = by_chance(&node, behind, less);
         entry.state |= state as u8;
-        node.plane()
-            .as_connection_server()
-            .unwrap()
+        node.connection_server()
             .set_tcb(&node.tcb_key(&client), &entry)
             .unwrap();
         node.run(&packet.frame()).expect(Tx, ADOPTED);

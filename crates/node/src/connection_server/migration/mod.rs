@@ -40,7 +40,7 @@ use self::{
     task::Task,
     transfer::{Pending, Transfer},
 };
-use crate::{local_node::Place, locked::locked};
+use crate::{local_node::Place, locked::locked, peers::keys};
 
 /// The daemon's handle to the task that migrates: gives it orders, answers its transfers and reads its state.
 pub struct Migrations {
@@ -133,7 +133,7 @@ impl Wanted {
     fn of(place: &Place) -> Self {
         let v4 = |node: &baton_config::Node| node.address.ipv4();
         Self {
-            keys: crate::peers::keys::key_ring(&place.config, &place.me),
+            keys: keys::key_ring(&place.config, &place.me),
             clock_window: place.config.cluster.clock_window,
             partners: request::partners(place).filter_map(v4).collect(),
             nodes: (place.config.nodes.iter())

@@ -98,25 +98,11 @@ fn its_entry_is_forgotten_soon() {
             options: LCCP_TCB_AWARE as u8,
             ..Tcb::default()
         };
-        node.plane()
-            .as_connection_server()
-            .unwrap()
-            .set_tcb(&key, &tcb)
-            .unwrap();
-        let swept = node
-            .plane()
-            .as_connection_server()
-            .unwrap()
-            .sweep(IDLE, CLOSING)
-            .unwrap();
+        node.connection_server().set_tcb(&key, &tcb).unwrap();
+        let swept = node.connection_server().sweep(IDLE, CLOSING).unwrap();
         assert_eq!(swept.expired, u32::from(!live), "{age} s");
         assert_eq!(
-            node.plane()
-                .as_connection_server()
-                .unwrap()
-                .tcb(&key)
-                .unwrap()
-                .is_some(),
+            node.connection_server().tcb(&key).unwrap().is_some(),
             live,
             "{age} s"
         );

@@ -205,13 +205,9 @@ fn without_a_data_server_a_first_request_is_reset() {
     reset_by(&node, WEB);
 
     let node = Node::cs();
-    let mut pool = node.plane().routing().unwrap().pool(HTTP_SERVICE).unwrap();
+    let mut pool = node.routing().pool(HTTP_SERVICE).unwrap();
     pool.choices = 0;
-    node.plane()
-        .routing()
-        .unwrap()
-        .set_pool(HTTP_SERVICE, &pool)
-        .unwrap();
+    node.routing().set_pool(HTTP_SERVICE, &pool).unwrap();
     reset_by(&node, HTTP);
 }
 

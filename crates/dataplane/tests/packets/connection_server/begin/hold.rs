@@ -35,7 +35,7 @@ pub fn other() -> DataServer {
 }
 
 fn holding(node: &Node) -> Hold {
-    let hold = node.plane().as_connection_server().unwrap().hold().unwrap();
+    let hold = node.connection_server().hold().unwrap();
     hold.begin(LONG).unwrap();
     hold
 }
@@ -135,11 +135,7 @@ fn who_is_in_front_passes_nothing_on() {
     let (node, mut connection) = answered();
     let hold = holding(&node);
     hold.pass_on(&other(), LONG).unwrap();
-    node.plane()
-        .as_connection_server()
-        .unwrap()
-        .end_hold()
-        .unwrap();
+    node.connection_server().end_hold().unwrap();
     let request = connection.data(get("/ds2/"));
     let counted = forwarded(&request);
     connection.send(&node, &request).expect(Tx, &counted);
@@ -191,7 +187,7 @@ fn nothing_waits_for_longer_than_was_said() {
     node.run(&first.frame()).expect(Drop, HELD);
     drop(hold);
 
-    let hold = node.plane().as_connection_server().unwrap().hold().unwrap();
+    let hold = node.connection_server().hold().unwrap();
     hold.begin(Duration::ZERO).unwrap();
     node.run(&first.frame()).expect(Tx, &[("cs_adopt", 1)]);
     assert!(hold.end().unwrap().is_empty());
@@ -205,7 +201,7 @@ fn what_there_is_no_room_for_is_dropped_and_counted() {
     let (_, first) = first(&node);
     let most = HELD_RING_BYTES / HELD_FRAME_BYTES;
     // At once: what has been held for a second is its client's to send again.
-    let program = &node.plane().as_connection_server().unwrap().xdp;
+    let program = &node.connection_server().xdp;
     node.look();
     sys::run_on_frame(program.as_fd(), &first.frame(), None, most).unwrap();
     let lost = node.moved()["cs_held_lost"];

@@ -135,13 +135,9 @@ fn who_has_no_timestamps_is_asked_about_for_a_while() {
 fn with_nobody_to_ask_it_begins() {
     let node = node();
     in_front_for(&node, 3000);
-    let mut pool = node.plane().routing().unwrap().pool(HTTP_SERVICE).unwrap();
+    let mut pool = node.routing().pool(HTTP_SERVICE).unwrap();
     pool.choices = 0;
-    node.plane()
-        .routing()
-        .unwrap()
-        .set_pool(HTTP_SERVICE, &pool)
-        .unwrap();
+    node.routing().set_pool(HTTP_SERVICE, &pool).unwrap();
     let (_, first) = first(&node, POST, 5000);
     node.run(&first.frame()).expect(Tx, BEGINS);
 }

@@ -218,7 +218,7 @@ fn refusal(node: &Node, from: u16, client: &Client, cookie: u32, attempt: u8) ->
 fn without_choices(node: &Node) {
     let empty = Pool {
         choices: 0,
-        ..node.plane().routing().unwrap().pool(0).unwrap()
+        ..node.routing().pool(0).unwrap()
     };
-    node.plane().routing().unwrap().set_pool(0, &empty).unwrap();
+    node.routing().set_pool(0, &empty).unwrap();
 }

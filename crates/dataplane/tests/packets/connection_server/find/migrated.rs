@@ -9,12 +9,7 @@ use crate::node::Node;
 #[test]
 fn the_copy_is_the_table() {
     let node = Node::fresh_cs_of(1 << 17);
-    let entries = node
-        .plane()
-        .as_connection_server()
-        .unwrap()
-        .entries()
-        .unwrap();
+    let entries = node.connection_server().entries().unwrap();
     assert!(entries.read().unwrap().is_empty());
     let all: HashMap<[u8; 16], (TcbKey, Tcb)> = (0..50_000u32).map(numbered).collect();
     let (keys, tcbs): (Vec<_>, Vec<_>) = all.values().copied().unzip();
@@ -31,9 +26,7 @@ fn the_copy_is_the_table() {
 fn what_indices_mean_is_copied_in_their_order() {
     let node = Node::fresh_cs();
     let copied = node
-        .plane()
-        .as_connection_server()
-        .unwrap()
+        .connection_server()
         .entries()
         .unwrap()
         .data_servers()

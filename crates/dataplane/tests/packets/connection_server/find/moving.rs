@@ -203,12 +203,7 @@ fn only_what_is_as_the_daemon_believes_is_moved() {
     let fresh = Node::fresh_cs();
     fresh.set_choices(HTTP_SERVICE, &[0]);
     let connection = Connection::open(&fresh, get("/"));
-    let orphans = fresh
-        .plane()
-        .as_connection_server()
-        .unwrap()
-        .orphans()
-        .unwrap();
+    let orphans = fresh.connection_server().orphans().unwrap();
     let moving = between(&fresh, &connection);
     step(&fresh, &orphans, moving, Step::Begin, "cs_move_late");
 }

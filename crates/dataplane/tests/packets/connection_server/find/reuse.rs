@@ -119,19 +119,11 @@ fn numbers_near_those_of_an_ended_connection() {
             ..fin.clone().flags("A")
         };
         for packet in [last, new.get(cookie.wrapping_add(1))] {
-            node.plane()
-                .as_connection_server()
-                .unwrap()
-                .set_tcb(&key, &near)
-                .unwrap();
+            node.connection_server().set_tcb(&key, &near).unwrap();
             node.run(&packet.frame())
                 .expect(Tx, forwarded(&packet.packet()).as_slice());
         }
-        node.plane()
-            .as_connection_server()
-            .unwrap()
-            .set_tcb(&key, &near)
-            .unwrap();
+        node.connection_server().set_tcb(&key, &near).unwrap();
         node.run(&new.ack(cookie).frame())
             .expect(Drop, &[("cs_handshake_ack", 1)]);
         let get = new.get(cookie);

@@ -146,9 +146,7 @@ fn the_data_server_of_the_node_itself_is_reached_by_any_interface() {
 fn nobody_is_there() {
     let node = with_two_cards();
     // Pool 2 has no choices.
-    node.plane()
-        .routing()
-        .unwrap()
+    node.routing()
         .set_routes(&[(route(0, "/nobody/"), 2)])
         .unwrap();
     for inside in [false, true] {

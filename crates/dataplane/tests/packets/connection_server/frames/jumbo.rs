@@ -115,15 +115,11 @@ fn merged_segments() {
 fn what_is_far_behind_is_read() {
     let node = prepared();
     let name = "far.example.org";
-    node.plane()
-        .routing()
-        .unwrap()
+    node.routing()
         .set_hosts(&[(baton_abi::HostKey::exact(name).unwrap(), 1)])
         .unwrap();
     let other = u32::from(first_pool_of_one());
-    node.plane()
-        .routing()
-        .unwrap()
+    node.routing()
         .set_routes(&[(route(1, "/"), other + 2), (route(0, "/"), other)])
         .unwrap();
     let long = "c".repeat(8000);
@@ -177,11 +173,7 @@ fn what_is_not_for_us_passes_as_it_came() {
 #[test]
 fn nobody_can_answer_a_long_request() {
     let node = prepared();
-    node.plane()
-        .routing()
-        .unwrap()
-        .set_routes(&[(route(0, "/"), 2)])
-        .unwrap();
+    node.routing().set_routes(&[(route(0, "/"), 2)]).unwrap();
     let linear = if pulls() {
         &[14, 66, 100, 4096][..]
     } else {

@@ -35,13 +35,9 @@ fn mark_first(node: &Node, flag: u32) {
     way.flags |= flag as u8;
     node.plane().set_data_server(0, &way).unwrap();
     for pool in 0..=HTTP_SERVICE + 3 {
-        let mut found = node.plane().routing().unwrap().pool(pool).unwrap();
+        let mut found = node.routing().pool(pool).unwrap();
         found.members = [0b110, 0, 0, 0];
-        node.plane()
-            .routing()
-            .unwrap()
-            .set_pool(pool, &found)
-            .unwrap();
+        node.routing().set_pool(pool, &found).unwrap();
         node.set_choices(pool, &[1, 1, 1]);
     }
 }
@@ -70,11 +66,7 @@ fn of_a_data_server_that_does_not_hear_only_what_it_has_goes_on() {
 
     // It does not come, and the request does.
     let key = node.tcb_key(&connection.client);
-    node.plane()
-        .as_connection_server()
-        .unwrap()
-        .set_tcb(&key, &before)
-        .unwrap();
+    node.connection_server().set_tcb(&key, &before).unwrap();
     let seen = node
         .run(&again.frame())
         .expect(Tx, &[("cs_deaf", 1), ("cs_orphan_adopt", 1)]);
@@ -84,11 +76,7 @@ fn of_a_data_server_that_does_not_hear_only_what_it_has_goes_on() {
     assert_eq!(connection.entry(&node).owner, 1);
 
     // Nor when it is dead as well.
-    node.plane()
-        .as_connection_server()
-        .unwrap()
-        .set_tcb(&key, &before)
-        .unwrap();
+    node.connection_server().set_tcb(&key, &before).unwrap();
     mark_first(&node, DATA_SERVER_DEAF | DATA_SERVER_DEAD);
     let seen = node.run(&again.frame());
     seen.expect(Tx, &[("cs_orphan_adopt", 1)]);
@@ -126,11 +114,7 @@ fn behind_a_router_what_it_has_waits_for_it() {
 
     // Nobody has answered its first request.
     let key = node.tcb_key(&connection.client);
-    node.plane()
-        .as_connection_server()
-        .unwrap()
-        .set_tcb(&key, &unanswered)
-        .unwrap();
+    node.connection_server().set_tcb(&key, &unanswered).unwrap();
     let seen = node.run(&again.frame());
     let seen = seen.expect(Tx, &[("cs_deaf", 1), ("cs_orphan_adopt", 1)]);
     let message = sent(&node, &seen);
@@ -168,12 +152,7 @@ pub fn goes_to_the_rest(node: &Node, ack: &Segment) {
 #[test]
 fn a_muster_finds_who_is_not_at_rest() {
     let node = node();
-    let orphans = node
-        .plane()
-        .as_connection_server()
-        .unwrap()
-        .orphans()
-        .unwrap();
+    let orphans = node.connection_server().orphans().unwrap();
     let waits = Connection::open(&node, get("/ds1/"));
     let answered = Connection::answered(&node);
     let ack = answered.empty();

@@ -17,12 +17,7 @@ const RESET: Counted<'_> = &[("cs_orphan_reset", 1)];
 pub fn node() -> (Node, Orphans) {
     let node = Node::fresh_cs();
     routes_by_name(&node);
-    let orphans = node
-        .plane()
-        .as_connection_server()
-        .unwrap()
-        .orphans()
-        .unwrap();
+    let orphans = node.connection_server().orphans().unwrap();
     (node, orphans)
 }
 
@@ -108,11 +103,7 @@ fn it_is_found_and_known_by_what_is_kept() {
     let mut entry = connection.entry(&node);
     entry.state &= TCB_AT_DOOR as u8;
     assert_ne!(entry.request_seq, kept.request_seq);
-    node.plane()
-        .as_connection_server()
-        .unwrap()
-        .set_tcb(&key, &entry)
-        .unwrap();
+    node.connection_server().set_tcb(&key, &entry).unwrap();
     let found = orphans.muster(0).unwrap();
     assert!(found.iter().any(|(at, _)| *at == key));
 

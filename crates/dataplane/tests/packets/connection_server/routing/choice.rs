@@ -82,11 +82,7 @@ fn another_seed_is_another_hash() {
         hash_seed: 1,
         ..pool
     };
-    node.plane()
-        .routing()
-        .unwrap()
-        .set_pool(index, &reseeded)
-        .unwrap();
+    node.routing().set_pool(index, &reseeded).unwrap();
     assert_ne!(before, all());
 }
 
@@ -97,21 +93,13 @@ fn the_other_bank() {
     assert_eq!(owner(&node, &Client::of(WEB)), 0);
     let (index, web) = pool(&node, WEB);
     let first_choice = web.first_choice + CHOICES_PER_POOL;
-    node.plane()
-        .routing()
-        .unwrap()
-        .set_choices(first_choice, &[2, 2])
-        .unwrap();
+    node.routing().set_choices(first_choice, &[2, 2]).unwrap();
     let swapped = Pool {
         first_choice,
         choices: 2,
         ..web
     };
-    node.plane()
-        .routing()
-        .unwrap()
-        .set_pool(index, &swapped)
-        .unwrap();
+    node.routing().set_pool(index, &swapped).unwrap();
     for _ in 0..5 {
         assert_eq!(owner(&node, &Client::of(WEB)), 2);
     }
@@ -126,11 +114,7 @@ fn the_far_ends_of_the_maps() {
     let mut choices = vec![65535; CHOICES_PER_POOL as usize];
     *choices.last_mut().unwrap() = 255;
     let bank = first_choice(LAST) + CHOICES_PER_POOL;
-    node.plane()
-        .routing()
-        .unwrap()
-        .set_choices(bank, &choices)
-        .unwrap();
+    node.routing().set_choices(bank, &choices).unwrap();
     node.plane()
         .set_data_server(255, &data_server(255))
         .unwrap();
@@ -139,11 +123,7 @@ fn the_far_ends_of_the_maps() {
         choices: 1,
         ..web
     };
-    node.plane()
-        .routing()
-        .unwrap()
-        .set_pool(LAST, &far)
-        .unwrap();
+    node.routing().set_pool(LAST, &far).unwrap();
     let (key, service) = service(&node, WEB);
     let far = Service {
         pool: LAST,
@@ -184,16 +164,14 @@ fn service(node: &Node, at: SocketAddrV4) -> (ServiceKey, Service) {
 /// The pool of a service, with its index.
 fn pool(node: &Node, at: SocketAddrV4) -> (u16, Pool) {
     let index = service(node, at).1.pool;
-    (index, node.plane().routing().unwrap().pool(index).unwrap())
+    (index, node.routing().pool(index).unwrap())
 }
 
 fn set_choices(node: &Node, at: SocketAddrV4, choices: &[u16]) {
     let (index, pool) = pool(node, at);
     node.set_choices(index, choices);
     let choices = choices.len() as u32;
-    node.plane()
-        .routing()
-        .unwrap()
+    node.routing()
         .set_pool(index, &Pool { choices, ..pool })
         .unwrap();
 }

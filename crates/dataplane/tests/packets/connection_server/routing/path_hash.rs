@@ -13,7 +13,7 @@ const POOL: u16 = 5;
 fn prepared() -> Node {
     let node = Node::cs();
     let routes = [(route(0, "/"), POOL.into())];
-    node.plane().routing().unwrap().set_routes(&routes).unwrap();
+    node.routing().set_routes(&routes).unwrap();
     node
 }
 
@@ -72,16 +72,12 @@ fn a_hash_is_the_same_everywhere_and_another_with_another_seed() {
             .collect()
     };
     assert_eq!(owners(&one), owners(&other));
-    let pool = one.plane().routing().unwrap().pool(POOL).unwrap();
+    let pool = one.routing().pool(POOL).unwrap();
     let reseeded = Pool {
         hash_seed: pool.hash_seed + 1,
         ..pool
     };
-    one.plane()
-        .routing()
-        .unwrap()
-        .set_pool(POOL, &reseeded)
-        .unwrap();
+    one.routing().set_pool(POOL, &reseeded).unwrap();
     assert_ne!(owners(&one), owners(&other));
 }
 

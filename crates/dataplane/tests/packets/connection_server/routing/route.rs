@@ -235,7 +235,7 @@ fn routes_are_a_services_own() {
     let others: Vec<_> = [0, 3, 5, HTTP_SERVICE | 0x100]
         .map(|service| (RouteKey::of(service, 0, b"/").unwrap(), u32::from(A)))
         .into();
-    node.plane().routing().unwrap().set_routes(&others).unwrap();
+    node.routing().set_routes(&others).unwrap();
     assert_eq!(pool_of(&node, &get("/")), REST);
 }
 
@@ -258,7 +258,7 @@ fn hosts(node: &Node) {
         (HostKey::exact("10.77.0.100").unwrap(), 3),
         (HostKey::exact(&"h".repeat(63)).unwrap(), 4),
     ];
-    node.plane().routing().unwrap().set_hosts(&hosts).unwrap();
+    node.routing().set_hosts(&hosts).unwrap();
 }
 
 fn set_routes(node: &Node, routes: &[(u16, &str, u16)]) {
@@ -266,7 +266,7 @@ fn set_routes(node: &Node, routes: &[(u16, &str, u16)]) {
         .iter()
         .map(|(host, path, pool)| (route(*host, path), u32::from(*pool)))
         .collect();
-    node.plane().routing().unwrap().set_routes(&routes).unwrap();
+    node.routing().set_routes(&routes).unwrap();
 }
 
 #[track_caller]

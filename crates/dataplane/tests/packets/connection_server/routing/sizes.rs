@@ -37,7 +37,7 @@ fn set(node: &Node, service: Service) {
 
 fn large(node: &Node, paths: &[&str]) {
     let all: BTreeSet<_> = paths.iter().map(|path| entry(HTTP_SERVICE, path)).collect();
-    node.plane().routing().unwrap().set_large(&all).unwrap();
+    node.routing().set_large(&all).unwrap();
 }
 
 fn entry(service: u16, path: &str) -> (u16, u64) {
@@ -95,11 +95,7 @@ fn hashes_are_those_of_the_vectors() {
         node.change(|settings| settings.hash_key = vector.key_words());
         for (hash, class) in [(output, LARGE), (output ^ 1, SMALL)] {
             let only = [(HTTP_SERVICE, hash)];
-            node.plane()
-                .routing()
-                .unwrap()
-                .set_large(&only.into())
-                .unwrap();
+            node.routing().set_large(&only.into()).unwrap();
             assert_eq!(owner(&node, &get(path)), class, "{}", vector.name);
         }
     }
@@ -140,9 +136,7 @@ fn paths_that_are_too_long() {
 fn routes_come_first() {
     let node = prepared(&["/large", "/held/large"]);
     let to_third = u32::from(first_pool_of_one() + 2);
-    node.plane()
-        .routing()
-        .unwrap()
+    node.routing()
         .set_routes(&[(route(0, "/held/"), to_third)])
         .unwrap();
     let held = Connection::open(&node, get("/held/large"));
@@ -155,11 +149,7 @@ fn routes_come_first() {
 fn only_where_it_is_wanted() {
     let node = prepared(&[]);
     let foreign = [entry(HTTP_SERVICE + 1, "/large")];
-    node.plane()
-        .routing()
-        .unwrap()
-        .set_large(&foreign.into())
-        .unwrap();
+    node.routing().set_large(&foreign.into()).unwrap();
     assert_eq!(owner(&node, &get("/large")), SMALL);
     large(&node, &["/large"]);
     assert_eq!(owner(&node, &get("/large")), LARGE);

@@ -27,13 +27,13 @@ fn prepared() -> Node {
         let value = u32::from(ROUTES[index]) << 16 | u32::from(POOLS[index]);
         (route(0, &format!("/ds{}/", index + 1)), value)
     });
-    node.plane().routing().unwrap().set_routes(&routes).unwrap();
+    node.routing().set_routes(&routes).unwrap();
     node.change_flags(|flags| flags & !SERVICE_OWNER);
     node
 }
 
 fn tally(node: &Node, of: Tallied) -> Tally {
-    node.plane().routing().unwrap().tally(of).unwrap()
+    node.routing().tally(of).unwrap()
 }
 
 /// Of one of the two routes, its pool and its data server: requests and bytes.
@@ -165,11 +165,7 @@ fn a_sweep_counts_what_is_quiet() {
     let mut connection = Connection::open(&node, get("/ds1/"));
     connection.ack += 900;
     node.run(&connection.empty().frame());
-    node.plane()
-        .as_connection_server()
-        .unwrap()
-        .sweep(LONG, LONG)
-        .unwrap();
+    node.connection_server().sweep(LONG, LONG).unwrap();
     expect(&node, 0, 1, 0);
     let age = |ticks: u32| {
         let entry = connection.entry(&node);
@@ -178,32 +174,15 @@ fn a_sweep_counts_what_is_quiet() {
             ..entry
         };
         let key = node.tcb_key(&connection.client);
-        node.plane()
-            .as_connection_server()
-            .unwrap()
-            .set_tcb(&key, &old)
-            .unwrap();
+        node.connection_server().set_tcb(&key, &old).unwrap();
     };
     age(3);
-    node.plane()
-        .as_connection_server()
-        .unwrap()
-        .sweep(LONG, LONG)
-        .unwrap();
-    node.plane()
-        .as_connection_server()
-        .unwrap()
-        .sweep(LONG, LONG)
-        .unwrap();
+    node.connection_server().sweep(LONG, LONG).unwrap();
+    node.connection_server().sweep(LONG, LONG).unwrap();
     expect(&node, 0, 1, 900);
     age(1_000_000);
     assert_eq!(
-        node.plane()
-            .as_connection_server()
-            .unwrap()
-            .sweep(LONG, LONG)
-            .unwrap()
-            .expired,
+        node.connection_server().sweep(LONG, LONG).unwrap().expired,
         1
     );
     expect(&node, 0, 1, 900);
@@ -278,11 +257,7 @@ fn what_owners_count() {
     let rest = tally(&node, Tallied::Route(HTTP_SERVICE));
     assert_eq!((rest.requests, rest.unavailable), (1, 1), "by all");
 
-    node.plane()
-        .routing()
-        .unwrap()
-        .set_pool(POOLS[1], &Pool::default())
-        .unwrap();
+    node.routing().set_pool(POOLS[1], &Pool::default()).unwrap();
     let client = Client::of(HTTP);
     let cookie = node.cookie(&client);
     node.run(&client.get(cookie).payload(get("/ds2/")).frame());
@@ -340,9 +315,7 @@ fn the_port_is_used_again() {
 fn a_route_out_of_range() {
     let node = prepared();
     let value = ROUTE_NUMBER << ROUTE_NUMBER_SHIFT | u32::from(POOLS[0]);
-    node.plane()
-        .routing()
-        .unwrap()
+    node.routing()
         .set_routes(&[(route(0, "/ds1/"), value)])
         .unwrap();
     let connection = Connection::open(&node, get("/ds1/"));

@@ -159,11 +159,7 @@ impl Live {
                 ifindex: Wire::interface(),
                 ..peer(mac)
             };
-            node.plane()
-                .as_data_server()
-                .unwrap()
-                .set_peer(address, &way)
-                .unwrap();
+            node.data_server().set_peer(address, &way).unwrap();
         }
         let client = Client::fresh();
         let stream = adopted_so(&node, &listener, &client, counted);

@@ -110,13 +110,7 @@ fn resumed(left: u64) -> Live {
         responses: 1,
         ..Response::default()
     };
-    let responses = live
-        .node
-        .plane()
-        .as_data_server()
-        .unwrap()
-        .responses()
-        .unwrap();
+    let responses = live.node.data_server().responses().unwrap();
     responses.expect(live.stream.as_fd(), &rest).unwrap();
     live
 }

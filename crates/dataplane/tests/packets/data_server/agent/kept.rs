@@ -32,26 +32,14 @@ fn key(live: &Live) -> TcbKey {
 
 /// The agent keeps what it has read from here on.
 fn keep(live: &Live, begin: u32) {
-    let reading = live
-        .node
-        .plane()
-        .as_data_server()
-        .unwrap()
-        .reading(LOOPBACK)
-        .unwrap();
+    let reading = live.node.data_server().reading(LOOPBACK).unwrap();
     assert_eq!(reading.kept(&key(live)).unwrap(), None);
     reading.keep(&key(live), begin).unwrap();
 }
 
 #[track_caller]
 fn is_known(live: &Live, received: u32, gone: u32) {
-    let reading = live
-        .node
-        .plane()
-        .as_data_server()
-        .unwrap()
-        .reading(LOOPBACK)
-        .unwrap();
+    let reading = live.node.data_server().reading(LOOPBACK).unwrap();
     let known = reading.kept(&key(live)).unwrap();
     assert_eq!(known, Some(Kept { received, gone }));
 }
@@ -128,13 +116,7 @@ fn only_what_is_kept_is_known() {
         let (flow, end) = (flow(&live.client), Some(7));
         send(&live.node, &Message::Received { flow, end }, &whole);
         expect(&live.node, &[("ds_door_received", 1)]);
-        let reading = live
-            .node
-            .plane()
-            .as_data_server()
-            .unwrap()
-            .reading(LOOPBACK)
-            .unwrap();
+        let reading = live.node.data_server().reading(LOOPBACK).unwrap();
         assert_eq!(reading.kept(&key(&live)).unwrap(), None);
     });
 }

@@ -100,13 +100,7 @@ pub fn read_for(live: &Live, read: &TcpStream, whole: &Segment, pool: u16, route
 
 /// The agent sends it in.
 pub fn send_in(live: &Live, segment: &Segment) {
-    let reading = live
-        .node
-        .plane()
-        .as_data_server()
-        .unwrap()
-        .reading(LOOPBACK)
-        .unwrap();
+    let reading = live.node.data_server().reading(LOOPBACK).unwrap();
     reading.send(&frame_here(segment)).unwrap();
 }
 

@@ -76,7 +76,7 @@ fn answer_to(relay: &TcpStream) -> Segment {
 fn mark_after(node: &Node, frame: &[u8]) -> u32 {
     let mut context = [0; 192];
     context[8..12].copy_from_slice(&ANOTHER_MARK.to_ne_bytes()); // __sk_buff.mark
-    let program = &node.plane().as_data_server().unwrap().relay_answer;
+    let program = &node.data_server().relay_answer;
     let outcome = sys::run_on_frame(program.as_fd(), frame, Some(&mut context), 1).unwrap();
     assert_eq!((outcome.verdict, &outcome.frame[..]), (GO_ON, frame));
     u32::from_ne_bytes(context[8..12].try_into().unwrap())

@@ -59,7 +59,7 @@ fn asked() -> Asked {
     };
     plane.set_service(&ServiceKey::of(WEB), &service).unwrap();
     chooses_by(&live, POLICY_PATH);
-    let answers = plane.as_data_server().unwrap().answers().unwrap();
+    let answers = live.node.data_server().answers().unwrap();
     answers.give_sign(LONG).unwrap();
     Asked {
         ring: waiting(&live),
@@ -70,10 +70,9 @@ fn asked() -> Asked {
 }
 
 fn chooses_by(live: &Live, policy: u32) {
-    let plane = live.node.plane();
-    let mut pool = plane.routing().unwrap().pool(0).unwrap();
+    let mut pool = live.node.routing().pool(0).unwrap();
     pool.policy = policy as u8;
-    plane.routing().unwrap().set_pool(0, &pool).unwrap();
+    live.node.routing().set_pool(0, &pool).unwrap();
 }
 
 impl Asked {

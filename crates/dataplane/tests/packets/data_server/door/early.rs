@@ -28,7 +28,7 @@ const WITHHELD: Counted<'_> = &[("ds_door_waits", 1), ("ds_door_withheld", 1)];
 const MINUTE_MS: u32 = 60_000;
 
 pub fn waiting(live: &Live) -> EarlyRing {
-    live.node.plane().as_data_server().unwrap().early().unwrap()
+    live.node.data_server().early().unwrap()
 }
 
 #[track_caller]
@@ -50,13 +50,7 @@ pub fn comes_again(live: &Live, early: &Early) {
         window: early.window,
         stamps: early.tsval.map(|tsval| (tsval, 0)),
     };
-    let reading = live
-        .node
-        .plane()
-        .as_data_server()
-        .unwrap()
-        .reading(LOOPBACK)
-        .unwrap();
+    let reading = live.node.data_server().reading(LOOPBACK).unwrap();
     for (_, frame) in stream.frames(early.seq, &early.bytes, PIECE, early.ends) {
         reading.send_early(&frame).unwrap();
     }
@@ -465,13 +459,7 @@ fn what_waits_only_for_an_acknowledgement_says_so() {
         // Nobody's client is made to speak for what an agent sends in.
         let whole = request(&live, ELSEWHERE);
         let next = whole.clone().seq(early.seq);
-        let reading = live
-            .node
-            .plane()
-            .as_data_server()
-            .unwrap()
-            .reading(LOOPBACK)
-            .unwrap();
+        let reading = live.node.data_server().reading(LOOPBACK).unwrap();
         reading.send(&frame_here(&next)).unwrap();
         expect(&live.node, WITHHELD);
         assert!(!one(&ring).unacknowledged);

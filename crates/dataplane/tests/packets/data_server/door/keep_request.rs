@@ -22,11 +22,7 @@ fn owned(service: u32, route: u32) -> Live {
     let node = attached();
     let key = RouteKey::of(0, 0, b"/ds1/").unwrap();
     let lead = u32::from(first_pool_of_one()) | route;
-    node.plane()
-        .routing()
-        .unwrap()
-        .set_routes(&[(key, lead)])
-        .unwrap();
+    node.routing().set_routes(&[(key, lead)]).unwrap();
     Live::owned_as(node, service, if service == REST { &[KEPT] } else { &[] })
 }
 
@@ -36,7 +32,7 @@ fn get(target: &str) -> String {
 
 /// What is kept of this connection, if its response begins where this packet expects it.
 fn kept(live: &Live, packet: &Segment) -> Option<KeptRequest> {
-    let heads = live.node.plane().as_data_server().unwrap().heads().unwrap();
+    let heads = live.node.data_server().heads().unwrap();
     let flow = TcbKey::of(packet.from, WEB);
     heads.request_of(&flow, packet.ack).unwrap()
 }

@@ -46,7 +46,7 @@ pub fn node() -> Node {
         route("/ds1/", first_pool_of_one()),
         route("/ds2/", first_pool_of_one() + 1),
     ];
-    node.plane().routing().unwrap().set_routes(&routes).unwrap();
+    node.routing().set_routes(&routes).unwrap();
     node
 }
 

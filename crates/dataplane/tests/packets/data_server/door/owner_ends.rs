@@ -111,12 +111,7 @@ fn what_may_be_done_twice_begins_here_again() {
             ended(&live);
             let route = RouteKey::of(0, 0, b"/ds2/").unwrap();
             let here = u32::from(first_pool_of_one());
-            live.node
-                .plane()
-                .routing()
-                .unwrap()
-                .set_routes(&[(route, here)])
-                .unwrap();
+            live.node.routing().set_routes(&[(route, here)]).unwrap();
             mark(&live.node, 1, flag);
             forward(&live.node, &get);
             begins_here(&mut live, ELSEWHERE);

@@ -31,12 +31,7 @@ fn owned(flags: u32) -> Live {
 fn large(live: &Live, path: &str) {
     let hash = PathHash::of(key().hash_key(), path.as_bytes()).unwrap();
     let all = BTreeSet::from([(0, hash.get())]);
-    live.node
-        .plane()
-        .routing()
-        .unwrap()
-        .set_large(&all)
-        .unwrap();
+    live.node.routing().set_large(&all).unwrap();
 }
 
 #[test]

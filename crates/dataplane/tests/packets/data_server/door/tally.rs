@@ -40,21 +40,11 @@ fn numbered(live: &Live) {
         let value = u32::from(ROUTES[index]) << 16 | u32::from(POOLS[index]);
         (RouteKey::of(0, 0, path.as_bytes()).unwrap(), value)
     });
-    live.node
-        .plane()
-        .routing()
-        .unwrap()
-        .set_routes(&routes)
-        .unwrap();
+    live.node.routing().set_routes(&routes).unwrap();
 }
 
 fn counts(node: &Node, of: AtDoor) -> [u64; 4] {
-    let tally = node
-        .plane()
-        .as_data_server()
-        .unwrap()
-        .door_tally(of)
-        .unwrap();
+    let tally = node.data_server().door_tally(of).unwrap();
     let DoorTally {
         requests,
         bytes,

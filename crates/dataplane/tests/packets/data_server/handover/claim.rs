@@ -26,14 +26,8 @@ const NO_WAY: Counted<'_> = &[("ds_no_way", 1)];
 
 /// The next of three is data server 1.
 fn in_ring(node: &Node) {
-    node.plane()
-        .as_data_server()
-        .unwrap()
-        .set_peer(CS, &peer(CS_MAC))
-        .unwrap();
-    node.plane()
-        .as_data_server()
-        .unwrap()
+    node.data_server().set_peer(CS, &peer(CS_MAC)).unwrap();
+    node.data_server()
         .set_peer(ds(1), &peer(ds_mac(1)))
         .unwrap();
     ring(node, ds(1), 3);
@@ -41,9 +35,7 @@ fn in_ring(node: &Node) {
 
 fn ring(node: &Node, next: std::net::Ipv4Addr, length: u16) {
     let next = short_address(next);
-    node.plane()
-        .as_data_server()
-        .unwrap()
+    node.data_server()
         .set_ring(
             0,
             &Ring {
@@ -327,11 +319,7 @@ fn the_last_says_that_nobody_has_it() {
 fn where_a_question_ends() {
     on_own_host(|| {
         let node = Node::ds();
-        node.plane()
-            .as_data_server()
-            .unwrap()
-            .set_peer(CS, &peer(CS_MAC))
-            .unwrap();
+        node.data_server().set_peer(CS, &peer(CS_MAC)).unwrap();
         let client = Client::fresh();
         let packet = client.later(7, 100, 100).packet();
         let ends = |asked| {
@@ -348,16 +336,10 @@ fn where_a_question_ends() {
             length: 2,
             missing: 1,
         };
-        node.plane()
-            .as_data_server()
-            .unwrap()
-            .set_ring(0, &incomplete)
-            .unwrap();
+        node.data_server().set_ring(0, &incomplete).unwrap();
         ends(1);
         ring(&node, ds(2), 3);
-        node.plane()
-            .as_data_server()
-            .unwrap()
+        node.data_server()
             .set_peer(CS, &DataServer::default())
             .unwrap();
         ends(2);
@@ -371,12 +353,7 @@ fn way_out(live: &Live) {
             ifindex: crate::sniff::Wire::interface(),
             ..peer(mac)
         };
-        live.node
-            .plane()
-            .as_data_server()
-            .unwrap()
-            .set_peer(address, &way)
-            .unwrap();
+        live.node.data_server().set_peer(address, &way).unwrap();
     }
 }
 

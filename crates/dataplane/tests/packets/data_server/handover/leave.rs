@@ -28,27 +28,16 @@ const POOL: u16 = 0;
 
 /// Data servers with these bits are the members of the pool now, and data server 1 is who it chooses.
 pub fn members(live: &Live, members: u64) {
-    let mut pool = live.node.plane().routing().unwrap().pool(POOL).unwrap();
+    let mut pool = live.node.routing().pool(POOL).unwrap();
     pool.members[0] = members;
-    live.node
-        .plane()
-        .routing()
-        .unwrap()
-        .set_pool(POOL, &pool)
-        .unwrap();
+    live.node.routing().set_pool(POOL, &pool).unwrap();
     live.node.set_choices(POOL, &[1; 3]);
 }
 
 /// What the daemon sends in: it knows whose the connection is, and nothing else.
 fn leave(live: &Live) {
     let ack = live.client.later(0, 0, 0).options([1; 12]);
-    let reading = live
-        .node
-        .plane()
-        .as_data_server()
-        .unwrap()
-        .reading(LOOPBACK)
-        .unwrap();
+    let reading = live.node.data_server().reading(LOOPBACK).unwrap();
     reading.leave(&frame_here(&ack)).unwrap();
 }
 
@@ -68,13 +57,7 @@ pub fn but_echo(packet: &[u8]) -> (u32, u32, u16, Vec<u8>, Vec<u8>) {
 /// The same, which asks whether the connection is at rest.
 fn ask_for_rest(live: &Live) {
     let ack = live.client.later(0, 0, 0).options([1; 12]);
-    let reading = live
-        .node
-        .plane()
-        .as_data_server()
-        .unwrap()
-        .reading(LOOPBACK)
-        .unwrap();
+    let reading = live.node.data_server().reading(LOOPBACK).unwrap();
     reading.rest(&frame_here(&ack)).unwrap();
 }
 

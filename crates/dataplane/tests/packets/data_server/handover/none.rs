@@ -70,11 +70,7 @@ fn a_forwarded_packet_goes_back_to_its_sender() {
         on_own_host(|| {
             let _listener = listening.then(|| listen(WEB));
             let node = Node::ds();
-            node.plane()
-                .as_data_server()
-                .unwrap()
-                .set_peer(CS, &peer(CS_MAC))
-                .unwrap();
+            node.data_server().set_peer(CS, &peer(CS_MAC)).unwrap();
             for (name, packet) in packets(&Client::fresh()) {
                 let client = of(&packet);
                 let frame = to_ds(&forward(&client), node.now(), &packet.packet());
@@ -110,11 +106,7 @@ fn where_a_forwarded_packet_ends() {
             node.run(&frame).expect(Drop, &[("ds_no_socket", 1)]);
         };
         end(&forward(&client));
-        node.plane()
-            .as_data_server()
-            .unwrap()
-            .set_peer(CS, &peer(CS_MAC))
-            .unwrap();
+        node.data_server().set_peer(CS, &peer(CS_MAC)).unwrap();
         end(&again);
     });
 }
@@ -127,11 +119,7 @@ fn a_refusal_goes_to_who_asked() {
         let client = Client::fresh();
         let packet = client.get(7).packet();
         let frame = to_ds(&adopt(&client), node.now(), &packet);
-        node.plane()
-            .as_data_server()
-            .unwrap()
-            .set_peer(CS, &peer(CS_MAC))
-            .unwrap();
+        node.data_server().set_peer(CS, &peer(CS_MAC)).unwrap();
         let seen = node.run(&frame).expect(Redirect, &[("ds_refused", 1)]);
         assert_eq!(sent(&node, &seen).to, CS);
 
@@ -143,9 +131,7 @@ fn a_refusal_goes_to_who_asked() {
         let frame = to_ds(&message, node.now(), &packet);
         let unknown: Counted<'_> = &[("ds_no_way", 1), ("ds_refused", 1)];
         node.run(&frame).expect(Drop, unknown);
-        node.plane()
-            .as_data_server()
-            .unwrap()
+        node.data_server()
             .set_peer(ds(2), &peer(ds_mac(2)))
             .unwrap();
         let seen = node.run(&frame).expect(Redirect, &[("ds_refused", 1)]);

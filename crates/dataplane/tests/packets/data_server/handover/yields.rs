@@ -186,12 +186,7 @@ fn what_cannot_go_stays() {
             answers(&live, YieldAnswer::Refused);
         }
         let none = DataServer::default();
-        live.node
-            .plane()
-            .as_data_server()
-            .unwrap()
-            .set_peer(ds(1), &none)
-            .unwrap();
+        live.node.data_server().set_peer(ds(1), &none).unwrap();
         say(&live, Some(1));
         expect(&live.node, &[("ds_yield_refused", 1)]);
         answers(&live, YieldAnswer::Refused);

@@ -18,7 +18,7 @@ fn node(flags: u32) -> (Live, Heads) {
     expect_bytes(&live.stream, GET);
     live.stream.set_nodelay(true).unwrap();
     owns(&live.node, flags);
-    let heads = live.node.plane().as_data_server().unwrap().heads().unwrap();
+    let heads = live.node.data_server().heads().unwrap();
     (live, heads)
 }
 
