@@ -1,4 +1,4 @@
-//! Where adopted connections come in.
+//! Listeners into which connections are adopted.
 
 use std::future::Future;
 use std::io;
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use crate::client::end_by_reset;
 
-/// A listener, and where it is on this host.
+/// A listener, and its port on this host.
 #[derive(Debug)]
 pub(crate) struct Listener {
     listener: TcpListener,
@@ -21,8 +21,8 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// On 127.0.0.1, at a port of the kernel's choice: into this one a program assigns connections, whatever address and
-    /// port they are to. `what` follows "listen on 127.0.0.1 for" in the error.
+    /// Makes a listener on 127.0.0.1, at a port of the kernel's choice. A program assigns connections to it, whatever
+    /// address and port they are to. `what` follows "listen on 127.0.0.1 for" in the error.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -32,7 +32,7 @@ impl Listener {
             .map_err(Error::system(format!("listen on 127.0.0.1 for {what}")))
     }
 
-    /// One that exists. It must be plain TCP.
+    /// Uses a listener that exists already. It must be plain TCP.
     pub fn adopt(listener: std::net::TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
@@ -40,7 +40,8 @@ impl Listener {
         Ok(Self { listener, port })
     }
 
-    /// Connections that come from now on have this room for what is not read, bytes; some of it is for what is around those.
+    /// Sets the receive buffer, in bytes, of connections that come from now on. It must hold the data that is not read,
+    /// and what the kernel needs around that data.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -49,13 +50,13 @@ impl Listener {
         bounded.map_err(Error::system("bound the buffers of a listener"))
     }
 
-    /// Its port.
+    /// The port that the listener is bound to.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Has each connection served until this is dropped, and ends them all then. A connection that `serve` drops without
-    /// saying that it ends in order is reset.
+    /// Accepts connections and has `serve` serve each of them. When this future is dropped, all of them end. A
+    /// connection that `serve` drops without having called `end_in_order` is reset.
     pub async fn accept<F>(&self, mut serve: impl FnMut(TcpStream) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -67,7 +68,7 @@ impl Listener {
                     end_by_reset(&client);
                     connections.spawn(serve(client));
                 }
-                // No file descriptors or memory are left, or the client has gone: the others wait.
+                // No file descriptors or memory are left, or the client has gone. Connections that come meanwhile wait.
                 Err(error) => {
                     tracing::warn!(port = self.port, %error, "the agent cannot accept a connection");
                     sleep(Duration::from_millis(10)).await;

@@ -1,5 +1,5 @@
-//! The bytes between a client and its server, both of them sockets: they go from one to the other within the kernel
-//! (splice(2)), and are copied nowhere.
+//! Passes on the bytes between a client and its server, both of them sockets. The bytes go from one to the other within
+//! the kernel (splice(2)), without a copy.
 
 use std::io;
 use std::net::Shutdown;
@@ -14,16 +14,16 @@ use tokio::net::TcpStream;
 
 use crate::client::end_in_order;
 
-/// Between a client and its server, bytes.
+/// Room for bytes on their way from a client to its server.
 const REQUESTS: usize = 1 << 16;
-/// Between a server and a client, bytes: what waits for a slow client is held here.
+/// Room for bytes on their way from a server to its client. What waits for a slow client is held here.
 const RESPONSES: usize = 1 << 18;
-/// Read away at once, bytes.
+/// Most bytes that `read_away` discards by one call to the kernel.
 const AWAY: usize = 1 << 20;
 
-/// Reads so many bytes and copies them nowhere either (tcp(7), MSG_TRUNC).
+/// Reads this many bytes and discards them without a copy (tcp(7), MSG_TRUNC).
 pub(crate) async fn read_away(stream: &TcpStream, mut bytes: u64) -> io::Result<()> {
-    // Only its length is used.
+    // The kernel uses only the length of this buffer.
     let mut nothing = vec![0; AWAY.min(usize::try_from(bytes).unwrap_or(AWAY))];
     while bytes > 0 {
         let most = nothing.len().min(usize::try_from(bytes).unwrap_or(AWAY));
@@ -42,9 +42,9 @@ pub(crate) async fn read_away(stream: &TcpStream, mut bytes: u64) -> io::Result<
     Ok(())
 }
 
-/// Passes on what both sides say until both have ended, each end by itself. The server owes so many bytes: if it ends
-/// before, that is an error, and no end that could be taken for the response's. After an error both connections end by a RST when
-/// their sockets are dropped.
+/// Passes on what both sides say until both have ended; each end is passed on by itself. The server owes `owed` bytes.
+/// If it ends before it has sent them, that is an error, and its end is not passed on, because the client could take it
+/// for the end of the response. After an error both connections end by a RST when their sockets are dropped.
 pub(crate) async fn pass_both_ways(
     client: &TcpStream,
     server: &TcpStream,
@@ -66,8 +66,8 @@ pub(crate) async fn pass_both_ways(
     Ok(())
 }
 
-/// Until `from` ends; says how many bytes that were. At most `room` of them are between the two. The pipe is empty whenever it
-/// is filled: so when nothing more goes in, nothing has come.
+/// Passes on bytes until `from` ends, and returns how many there were. At most `room` bytes are between the two. The
+/// pipe is empty whenever it is filled: so if nothing more goes in, nothing has come.
 async fn pass(from: &TcpStream, to: &TcpStream, room: usize) -> io::Result<u64> {
     let (out, into) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
     let (room, mut passed) = (resize(&into, room), 0);
@@ -86,7 +86,8 @@ async fn pass(from: &TcpStream, to: &TcpStream, room: usize) -> io::Result<u64> 
     }
 }
 
-/// Gives the pipe this much room, unless this user has too much in pipes already (pipe(7)); says what it holds.
+/// Gives the pipe this much room, unless this user's pipes have too much room already (pipe(7)). Returns how much the
+/// pipe holds.
 fn resize(pipe: &OwnedFd, room: usize) -> usize {
     let resized = fcntl(pipe, FcntlArg::F_SETPIPE_SZ(room as i32));
     let size = resized.or_else(|_| fcntl(pipe, FcntlArg::F_GETPIPE_SZ));
@@ -148,7 +149,7 @@ mod tests {
             assert!(heard == asked);
             server.write_all(&answered).await.unwrap();
             server.shutdown().await.unwrap();
-            // The other direction is open still.
+            // The other direction is still open.
             let mut last = Vec::new();
             server.read_to_end(&mut last).await.unwrap();
             assert_eq!(last, b"bye");

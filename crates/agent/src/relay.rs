@@ -1,6 +1,6 @@
-//! For servers whose listener is MPTCP, as Go programs make them by default: the kernel builds a socket from a cookie only
-//! for a plain TCP listener (`bpf_sk_assign_tcp_reqsk` in net/core/filter.c answers -EINVAL for MPTCP). Such connections
-//! are adopted into a plain listener of the agent's.
+//! The relay for servers whose listener is MPTCP, as Go programs make it by default. The kernel builds a socket from a
+//! cookie only for a plain TCP listener (`bpf_sk_assign_tcp_reqsk` in net/core/filter.c answers -EINVAL for MPTCP). So
+//! such connections are adopted into a plain listener of the agent's.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -17,19 +17,21 @@ use crate::pass::pass_both_ways;
 use crate::routing::Routing;
 use crate::server::Server;
 
-/// What relays have done, for the metrics.
+/// Counts what relays have done, for the metrics.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Connections accepted.
+    /// Connections that were accepted.
     pub accepted: AtomicU64,
-    /// Of these, not to a service: somebody on this host connected to the listener itself. Reset.
+    /// Accepted connections that were to no service, because somebody on this host connected to the listener itself.
+    /// They were reset.
     pub foreign: AtomicU64,
-    /// Of these, the server could not be connected to, or its side of the connection broke. Reset.
+    /// Accepted connections whose server could not be connected to, or broke its side of the connection. They were
+    /// reset.
     pub failed: AtomicU64,
-    /// Of these, a RST came on the client's side: its client gave up, or the connection went on with another socket or data server
-    /// (`bpf/data_server/handover/handover.h`).
+    /// Accepted connections to which a RST came on the client's side. Either the client gave up, or the connection went
+    /// on with another socket or data server (`bpf/data_server/handover/handover.h`).
     pub reset: AtomicU64,
-    /// Of these, came to a regular end in both directions.
+    /// Accepted connections that came to a regular end in both directions.
     pub finished: AtomicU64,
 }
 
@@ -38,13 +40,13 @@ pub struct Counters {
 pub struct Relay {
     listener: Listener,
     server: Server,
-    /// `None`: nobody but clients can connect to the listener.
+    /// Clients' connections are to these services. `None`: nobody but clients can connect to the listener.
     services: Option<watch::Receiver<Services>>,
     counters: Arc<Counters>,
 }
 
 impl Relay {
-    /// Listens on 127.0.0.1, at a port of the kernel's choice.
+    /// Makes a relay that listens on 127.0.0.1, at a port of the kernel's choice.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -52,7 +54,7 @@ impl Relay {
         Ok(Self::of(Listener::bind("the relay")?, routing, services))
     }
 
-    /// Uses a listener that exists. It must be plain TCP.
+    /// Makes a relay that uses a listener which exists already. It must be plain TCP.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -75,7 +77,7 @@ impl Relay {
         }
     }
 
-    /// Through a listener at the cluster address, to a server in a container.
+    /// Makes a relay from a listener at the cluster address to a server in a container.
     pub(crate) fn to_container(
         listener: Listener,
         server: SocketAddrV4,
@@ -89,17 +91,17 @@ impl Relay {
         }
     }
 
-    /// The port it listens on, for `settings.relay_port` of the data server program.
+    /// The port that the relay listens on, for `settings.relay_port` of the data server program.
     pub fn port(&self) -> u16 {
         self.listener.port()
     }
 
-    /// What it has done; stays readable while it runs.
+    /// The relay's counters, which stay readable while it runs.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
 
-    /// Relays until dropped, and then ends every connection.
+    /// Relays connections until this future is dropped, which ends every connection.
     pub async fn run(self) {
         let Self {
             listener,
@@ -142,7 +144,7 @@ async fn relay(client: &TcpStream, ends: Ends, server: Server) -> io::Result<()>
     pass_both_ways(client, &server, 0).await
 }
 
-/// Whether a RST has ended its side: a socket without a connection has no peer.
+/// Whether a RST has ended the client's side: a socket without a connection has no peer.
 fn has_ended(client: &TcpStream) -> bool {
     client.peer_addr().is_err()
 }

@@ -1,23 +1,24 @@
-//! What keeps the server's answers on this host: they are addressed to the client, in whose name the agent has connected.
+//! Keeps the server's answers on this host. They are addressed to the client, because the agent connects to the server
+//! with the client's address.
 //!
-//! The agent's connection carries a mark, what the server sends on its side of it inherits the mark, and a routing table for the
-//! mark declares every address local.
+//! The agent's connection carries a mark. What the server sends on its side of this connection inherits the mark, and a
+//! routing table for the mark declares every address local.
 
 use baton_net::netlink::route::{LocalRoute, MarkRule};
 use baton_net::{Host, Result, Sysctl};
 
-/// The mark and the routing table.
+/// The mark, and the routing table that it leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routing {
     /// SO_MARK of the connections to the server.
     pub mark: u32,
     /// A routing table that nobody else uses.
     pub table: u32,
-    /// Of the rule, before the main table's 32766.
+    /// Priority of the rule: it must come before the main table's 32766.
     pub priority: u32,
 }
 
-/// Numbers that nobody else is likely to have: the letters "batr", and 253 as in the protocol.
+/// The default numbers are unlikely to be used by anybody else: the letters "batr", and 253 as in the protocol.
 impl Default for Routing {
     fn default() -> Self {
         Self {
@@ -29,7 +30,7 @@ impl Default for Routing {
 }
 
 impl Routing {
-    /// Sets the host up for connections to a server on it; each change is journaled.
+    /// Sets the host up for connections to a server on it. Each change is journaled.
     ///
     /// # Errors
     /// [`baton_net::Error::System`]. What was done before the error is in the journal.
@@ -40,10 +41,11 @@ impl Routing {
         host.set(&Sysctl::fwmark_reflect(), "1")
     }
 
-    /// The same for servers in containers: a program marks what they send, so it only has to stay here.
+    /// Sets the host up for connections to servers in containers. A program marks what these servers send, so it only
+    /// has to stay on this host.
     ///
     /// # Errors
-    /// As [`Routing::prepare`].
+    /// As for [`Routing::prepare`].
     pub async fn keep_marked(&self, host: &mut Host) -> Result<()> {
         let Self {
             mark,

@@ -1,4 +1,4 @@
-//! The second connection, to the local server, in the client's name.
+//! Makes the second connection, to the local server, in the client's name.
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::ops::Range;
@@ -12,33 +12,35 @@ use tokio::time::timeout;
 
 use crate::client::{Ends, end_by_reset};
 
-/// SO_MARK of the connections to servers in containers: the letters "bats". `MARK_RELAY_SOCKET` of `bpf/abi/settings.h`.
+/// SO_MARK of the connections to servers in containers: the letters "bats". It must equal `MARK_RELAY_SOCKET` of
+/// `bpf/abi/settings.h`.
 pub const SOCKET_MARK: u32 = 0x6261_7473;
 
-/// A server that does not answer for so long is taken for unreachable, and the client's connection is reset.
+/// A server that does not answer for this long counts as unreachable, and the client's connection is reset.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection to the cluster address has the same ends as a client's from that port. No client begins one from a port so low, and
-/// where it finds one of ours it would wait for ever.
+/// Source ports for connections to the cluster address. Such a connection has the same ends as a client's connection
+/// from the same port, and a client that finds one of ours there would wait forever. No client begins a connection from
+/// a port this low.
 const LOW: Range<u16> = 512..1024;
-/// So many of them are tried. Where all are taken, any other will do.
+/// This many of the low ports are tried. If all of these are taken, any other port will do.
 const TRIES: usize = 16;
 
-/// Where a connection's server is.
+/// The place of a connection's server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Server {
-    /// On this host, where the client has connected to; with the mark of [`crate::Routing`].
+    /// The server is on this host, where the client has connected to. The number is the mark of [`crate::Routing`].
     Here(u32),
-    /// In another network namespace, at an address of its own.
+    /// The server is in another network namespace, at an address of its own.
     Container(SocketAddrV4),
 }
 
 impl Server {
-    /// Connects as this client. On this host that is always to the cluster address: what listens on 127.0.0.1 alone is not
-    /// for clients.
+    /// Connects to the server with this client's address. On this host the destination is always the cluster address,
+    /// because what listens on 127.0.0.1 alone is not for clients.
     ///
     /// # Errors
-    /// Nobody listens there, or answers.
+    /// Nobody listens there, or the server does not answer.
     pub async fn connect(self, ends: Ends) -> io::Result<TcpStream> {
         let any_port = SocketAddrV4::new(*ends.client.ip(), 0);
         let connecting = async {
@@ -62,14 +64,15 @@ impl Server {
         };
         let server = timeout(PATIENCE, connecting).await??;
         end_by_reset(&server);
-        // What is written here has waited for its acknowledgement before.
+        // Data that is written here has waited for acknowledgements already, on the way to this host.
         server.set_nodelay(true)?;
         Ok(server)
     }
 }
 
-/// The client has two connections from one port, to two services: both cannot have it here. Or the pair is still in
-/// TIME_WAIT, or this process may not have so low a port.
+/// Whether the connection cannot be made from this source port. The client may have two connections from one port, to
+/// two services, and both cannot have it here. Or the pair is still in TIME_WAIT, or this process may not use so low a
+/// port.
 fn is_taken(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -79,7 +82,7 @@ fn is_taken(error: &io::Error) -> bool {
     )
 }
 
-/// The low ports in turn: who has ended last has its pair in TIME_WAIT.
+/// Returns the low ports in turn, because the pair of the connection that ended last is in TIME_WAIT.
 fn low_ports() -> impl Iterator<Item = u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     iter::repeat_with(|| LOW.start + NEXT.fetch_add(1, Relaxed) % (LOW.end - LOW.start))

@@ -1,5 +1,5 @@
-//! The agent that reads requests, on loopback connections. In the place of the data server's program there is one that keeps
-//! the frames which come in, and has a client reset its connection when all of its request is among them.
+//! Tests of the agent that reads requests, on loopback connections. A fake stands in for the data server's program: it
+//! keeps the frames that come in, and has a client reset its connection when these bring its whole request.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -29,26 +29,28 @@ const MAC: [u8; 6] = [2, 0, 0, 0, 0, 7];
 const POOL: u16 = 5;
 const ROUTE: u16 = 70;
 
-/// What the program has seen.
+/// What the fake program has seen, and how it is to behave.
 #[derive(Default)]
 struct Seen {
     begin: Option<u32>,
     read: HaveRead,
     frames: Vec<Vec<u8>>,
-    /// Once so many bytes have come in, it lets the connection go.
+    /// Once this many bytes have come in, the program lets the connection go. 0: it never does so.
     goes_after: usize,
     client: Option<TcpStream>,
-    /// So often its next socket does not have all yet, and what is known of that.
+    /// The next socket lacks data this many more times that it is asked about.
     missing: u32,
+    /// What is known of the next socket.
     kept: Kept,
-    /// Its next socket is nowhere; and the frame whose client was asked.
+    /// Whether the connection's next socket is nowhere.
     is_gone: bool,
+    /// The frame whose client was probed last.
     probed: Option<Vec<u8>>,
-    /// What the program says of a request that was read,
+    /// Flags of the door once a request was read.
     flags: u16,
-    /// and of what is to be read.
+    /// Flags of the door before that.
     flags_at_first: u16,
-    /// For heads; without it a minute.
+    /// How long a head may take. `None`: a minute.
     head_timeout: Option<Duration>,
 }
 
@@ -118,7 +120,7 @@ impl Program for Fake {
         seen.frames.push(frame.to_vec());
         let come: usize = seen.frames.iter().map(|frame| payload(frame).len()).sum();
         if seen.goes_after > 0 && come >= seen.goes_after {
-            // Its client resets it.
+            // Dropping the client's socket resets the connection.
             seen.client = None;
         }
         Ok(())
@@ -130,7 +132,7 @@ impl Program for Fake {
     }
 }
 
-/// What the kernel expects next of the client, less what waits to be read.
+/// Returns the sequence number that the kernel expects next of the client, less what waits to be read.
 fn begin_of(socket: BorrowedFd<'_>) -> u32 {
     let (_, next) = next_bytes(&socket).unwrap();
     let mut bytes = [MaybeUninit::uninit(); 1 << 12];
@@ -147,9 +149,9 @@ struct Bed {
     program: Arc<Fake>,
     counters: Arc<Counters>,
     client: TcpStream,
-    /// Where what is kept is.
+    /// The directory of what is kept.
     kept: Arc<TempDir>,
-    /// Dropped, the reader is as one that was killed.
+    /// The task that runs the reader. When this is dropped, the reader is like one that was killed.
     process: JoinSet<()>,
 }
 
@@ -188,13 +190,14 @@ impl Bed {
         self.client.write_all(text).await.unwrap();
     }
 
-    /// It sends no more; what it has said has been seen.
+    /// Ends the client's direction, once the program was asked for the door, so the reader has the connection.
     async fn end(&mut self) {
         until(|| self.program.0.lock().unwrap().begin.is_some()).await;
         self.client.shutdown().await.unwrap();
     }
 
-    /// When so many bytes have come in by frames, the connection goes; then so often it does not have all yet.
+    /// Lets the connection go when `bytes` bytes have come in by frames. The next socket then lacks data `missing`
+    /// times.
     fn goes_after(mut self, bytes: usize, missing: u32) -> (Arc<Fake>, Arc<Counters>) {
         let mut seen = self.program.0.lock().unwrap();
         (seen.goes_after, seen.missing) = (bytes, missing);
@@ -207,7 +210,7 @@ impl Bed {
         (self.program, self.counters)
     }
 
-    /// All that comes until the connection ends in order.
+    /// Returns all that comes until the connection ends in order.
     async fn answer(mut self) -> String {
         let mut text = String::new();
         self.client.read_to_string(&mut text).await.unwrap();
@@ -217,8 +220,8 @@ impl Bed {
     }
 }
 
-/// The process is killed when a connection that has said this has gone on, and not all has come. The next one finds the program as
-/// `becomes` has it, and what is kept where it is returned with that.
+/// Kills the reader's process when a connection that has sent `text` has gone on, and its next socket lacks data.
+/// Returns the program that the next process finds, as `becomes` has changed it, and the directory of what is kept.
 async fn killed_over(text: &[u8], becomes: impl FnOnce(&mut Seen)) -> (Arc<Fake>, Arc<TempDir>) {
     let mut bed = Bed::new().await;
     let process = std::mem::take(&mut bed.process);
@@ -285,7 +288,7 @@ fn a_request_is_given_to_the_program_as_it_came() {
         assert_eq!((seen.read.pool, seen.read.route), (POOL, ROUTE));
         assert_eq!(seen.read.path, [2, 1]);
         assert_eq!(seen.read.flags, 0);
-        // Each request begins a frame; the last one once more, and then all.
+        // Each request begins a frame. The last frame is sent once more, and then all frames.
         let mut at = begin;
         let mut come: Vec<u8> = Vec::new();
         for frame in &seen.frames {
@@ -332,7 +335,7 @@ fn a_client_that_sends_no_more_is_given_with_its_end() {
     });
 }
 
-/// Its process is killed when the connection has gone on, and not all has come.
+/// The process is killed when the connection has gone on, and its next socket lacks data.
 #[test]
 fn what_is_kept_the_next_process_sends_in() {
     run("what_is_kept_the_next_process_sends_in", async {
@@ -346,7 +349,7 @@ fn what_is_kept_the_next_process_sends_in() {
     });
 }
 
-/// It was answered and has ended: there is nobody to tell anything.
+/// The connection was answered and has ended, so the client is not probed.
 #[test]
 fn who_is_nowhere_has_ended() {
     run("who_is_nowhere_has_ended", async {
@@ -362,7 +365,7 @@ fn who_is_nowhere_has_ended() {
     });
 }
 
-/// Its process was killed, and its socket with it: it would wait for ever.
+/// The client's connection was lost with the process that was killed. Without a probe the client would wait forever.
 #[test]
 fn who_may_have_lost_its_connection_is_asked() {
     run("who_may_have_lost_its_connection_is_asked", async {
@@ -398,7 +401,7 @@ fn what_no_server_can_answer_is_answered() {
     });
 }
 
-/// And who has sent nothing but line ends has asked for nothing, and is told nothing.
+/// A client that has sent only line ends has asked for nothing, so it gets no answer.
 #[test]
 fn who_takes_too_long_for_a_head_is_told() {
     run("who_takes_too_long_for_a_head_is_told", async {
@@ -419,7 +422,7 @@ fn who_takes_too_long_for_a_head_is_told() {
     });
 }
 
-/// Whatever it looks like: it is of a request that was judged before.
+/// The data is the rest of a request that was judged before, whatever it looks like.
 #[test]
 fn the_rest_of_a_body_that_is_none_is_answered() {
     run("the_rest_of_a_body_that_is_none_is_answered", async {
@@ -455,7 +458,7 @@ fn a_client_that_goes_before_its_head_is_whole_has_failed() {
             bed.end().await;
             until(|| bed.counters.failed.load(Relaxed) == 1).await;
             assert!(bed.program.0.lock().unwrap().frames.is_empty());
-            // In order, as by a server.
+            // The connection ends in order, as a server would end it.
             let mut answer = String::new();
             assert_eq!(bed.client.read_to_string(&mut answer).await.unwrap(), 0);
         },

@@ -1,9 +1,9 @@
-//! What a data server asks a dispatcher on another node, and what it makes of the answers.
+//! The questions that a data server asks a dispatcher on another node, and what it does with the answers.
 //!
-//! Nothing waits for a dispatcher that does not answer: a question has its time, and who has let several
-//! in a row go by is not asked for a while; then a single question tries it again. An answer is believed
-//! if it is of an open question and names somebody who can serve the request. In all other cases the
-//! asker decides as if there were no dispatcher.
+//! Nothing waits for a dispatcher that does not answer. Each question has a deadline. A dispatcher that has
+//! missed several in a row is not asked for a while; then a single question tries it again. An answer is
+//! believed if its question is open and it names a data server that can serve the request. In all other cases
+//! the asker decides as if there were no dispatcher.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,18 +12,18 @@ use baton_wire::{Address, Flow, Reply};
 
 use crate::Moment;
 
-/// Questions in a row without an answer in time after which the dispatcher counts as dead.
+/// After this many questions in a row without an answer in time the dispatcher counts as dead.
 pub const DEAD_AFTER: u32 = 8;
 
-/// How long one that counts as dead is not asked.
+/// How long a dispatcher that counts as dead is not asked.
 pub const REST: Duration = Duration::from_secs(1);
 
-/// The questions to one dispatcher; `T` is what each is about.
+/// The questions to one dispatcher; `T` is what a question is about.
 #[derive(Debug)]
 pub struct Asker<T> {
     next: u64,
     open: BTreeMap<u64, Open<T>>,
-    /// When each of these is late.
+    /// The deadline and number of each open question.
     ends: BTreeSet<(Moment, u64)>,
     late_in_a_row: u32,
     rests_until: Option<Moment>,
@@ -37,18 +37,19 @@ struct Open<T> {
     about: T,
 }
 
-/// What came of questions.
+/// How many questions had which result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Asked.
+    /// How many questions were asked.
     pub asked: u64,
-    /// Answered in time, by the name of somebody who can serve the request.
+    /// How many answers came in time and named a data server that can serve the request.
     pub answered: u64,
-    /// Not answered in time.
+    /// How many questions were not answered in time.
     pub late: u64,
-    /// Not asked, because the dispatcher counts as dead.
+    /// How many questions were not asked because the dispatcher counted as dead.
     pub dead: u64,
-    /// Answered by the name of somebody who cannot, or what was not asked.
+    /// How many answers named a data server that cannot serve the request, or did not belong to a question that
+    /// was asked.
     pub lie: u64,
 }
 
@@ -67,16 +68,18 @@ impl std::iter::Sum for Counts {
 /// What an answer means.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<T> {
-    /// This data server is to serve what was asked about, and what is like it for so long.
+    /// This data server is to serve the request that was asked about, and requests that are alike for this long.
     Answer(T, Address, Duration),
-    /// The dispatcher knows nobody, or somebody who cannot serve it: decide without.
+    /// The dispatcher named no data server, or one that cannot serve the request, or answered too late: decide
+    /// without it.
     Nothing(T),
-    /// It answers no open question.
+    /// The answer belongs to no open question.
     Unasked,
 }
 
 impl<T> Asker<T> {
-    /// `first` is the number of its first question, best one that an earlier asker has not come to.
+    /// Makes an asker without questions. `first` is the number of its first question; best is one that no
+    /// earlier asker has reached.
     pub fn new(first: u64) -> Self {
         Self {
             next: first,
@@ -88,8 +91,8 @@ impl<T> Asker<T> {
         }
     }
 
-    /// The number under which to ask for an answer before `end`, or `about` back: the dispatcher counts
-    /// as dead.
+    /// Opens a question that is to be answered before `end` and returns its number; or gives `about` back if the
+    /// dispatcher counts as dead.
     pub fn ask(&mut self, now: Moment, end: Moment, flow: Flow, about: T) -> Result<u64, T> {
         if self.rests(now) {
             self.counts.dead += 1;
@@ -103,7 +106,7 @@ impl<T> Asker<T> {
         Ok(number)
     }
 
-    /// Takes an answer. `can_serve` knows who could serve what was asked about.
+    /// Takes an answer. `can_serve` says whether a data server could serve what was asked about.
     pub fn handle_reply(
         &mut self,
         now: Moment,
@@ -112,7 +115,7 @@ impl<T> Asker<T> {
     ) -> Heard<T> {
         let is_of = |open: &Open<T>| open.flow == reply.flow;
         if !self.open.get(&reply.number).is_some_and(is_of) {
-            // Late answers are to questions that were asked.
+            // A late answer is no lie: its question was asked.
             let ahead = self.next.wrapping_sub(reply.number).wrapping_sub(1) > u64::MAX / 2;
             if ahead || self.open.contains_key(&reply.number) {
                 self.counts.lie += 1;
@@ -142,13 +145,13 @@ impl<T> Asker<T> {
         }
     }
 
-    /// For how long it is of no use to ask.
+    /// For how long it is of no use to ask, because the dispatcher counts as dead; `None` if it does not.
     pub fn rest(&self, now: Moment) -> Option<Duration> {
         let until = self.rests_until.filter(|until| now < *until)?;
         Some(until.since(now))
     }
 
-    /// A question whose time is over.
+    /// What a question was about whose deadline has passed, if there is one.
     pub fn poll(&mut self, now: Moment) -> Option<T> {
         let first = self.ends.first().copied();
         let (end, number) = first.filter(|(end, _)| *end <= now)?;
@@ -158,12 +161,12 @@ impl<T> Asker<T> {
         Some(about)
     }
 
-    /// When to poll again.
+    /// When to call [`Asker::poll`] again.
     pub fn next_timeout(&self) -> Option<Moment> {
         self.ends.first().map(|(end, _)| *end)
     }
 
-    /// What came of all questions so far.
+    /// The results of all questions so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -171,7 +174,7 @@ impl<T> Asker<T> {
     fn rests(&self, now: Moment) -> bool {
         match self.rests_until {
             Some(until) if now < until => true,
-            // One question tries it.
+            // A single question tries whether the dispatcher answers again.
             Some(_) => !self.open.is_empty(),
             None => false,
         }

@@ -1,5 +1,5 @@
-//! The dispatcher on a node of its own: which data server is to serve a request that a data server
-//! asks about, by the same policies by which data servers choose themselves.
+//! The dispatcher on a node of its own. When a data server asks about a request, it chooses the one that is to
+//! serve it, by the same policies by which data servers choose themselves.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use baton_wire::{Address, Query, Reply};
 
 use crate::policy::Rotation;
 
-/// So long an answer is good for requests that are alike. Who has gone meanwhile is not chosen by it: the
-/// data servers that asked know who serves.
+/// How long an answer is good for requests that are alike. It does not lead to a data server that has gone
+/// meanwhile: the data servers that asked know which ones serve.
 pub const LIFETIME: Duration = Duration::from_secs(1);
 
-/// The pools, by id, and who is next in each.
+/// The pools by id, and which choice is next in each.
 #[derive(Clone, Debug, Default)]
 pub struct Desk {
     pools: HashMap<u64, Pool>,
@@ -26,7 +26,7 @@ struct Pool {
 }
 
 impl Desk {
-    /// From now on these are the choices of a pool, read as `policy` (`enum policy`) says.
+    /// Sets the choices of a pool from now on, to be read as `policy` (`enum policy`) says.
     pub fn set(&mut self, pool: u64, policy: u32, choices: Vec<Address>) {
         let rotation = (self.pools.get(&pool)).map_or_else(Rotation::default, |pool| pool.rotation);
         let new = Pool {
@@ -37,12 +37,12 @@ impl Desk {
         self.pools.insert(pool, new);
     }
 
-    /// Forgets all pools but these.
+    /// Forgets all pools except these.
     pub fn keep(&mut self, pools: &[u64]) {
         self.pools.retain(|pool, _| pools.contains(pool));
     }
 
-    /// The answer to a question, whoever asks.
+    /// The answer to a question, which does not depend on the data server that asks.
     pub fn answer(&mut self, query: &Query) -> Reply {
         let pool = self.pools.get_mut(&query.pool());
         Reply {

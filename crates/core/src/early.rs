@@ -1,10 +1,11 @@
-//! What a client has sent too early, as a data server's door says, and comes again a moment later (`bpf/data_server/door/early.h`).
+//! Data of a client that came too early for a data server's door, and is tried again a moment later
+//! (`bpf/data_server/door/early.h`).
 //!
-//! Nobody says when it is no longer too early: so it is tried again, soon at first, and the longer it has waited the later,
-//! so that no connection is tried often, and none waits for much longer than it must.
+//! Nothing tells when data is no longer too early, so it is tried again: soon at first, and less often the
+//! longer it has waited. So no connection is tried often, and none waits much longer than it must.
 //!
-//! A request may wait for nothing but an acknowledgement, which its client may delay for 40 ms. Then the client is probed, and what
-//! waits is tried as soon as if it had just come.
+//! A request may wait only for an acknowledgement, which its client may delay for 40 ms. Then the client is
+//! probed, and what waits is tried as soon as if it had just come.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -13,48 +14,49 @@ use std::time::Duration;
 
 use crate::Moment;
 
-/// Before the first try,
+/// The pause before the first try, and the shortest pause between two tries.
 const SOON: Duration = Duration::from_micros(250);
-/// and before another one this part of the time that it has waited.
+/// The pause before any further try is the time that the data has waited, divided by this.
 const PART: u32 = 8;
-/// For longer nothing waits: its client sends it again.
+/// Nothing waits for longer than this: then its client has to send it again.
 const LONGEST: Duration = Duration::from_secs(60);
-/// A connection is not probed again for so long.
+/// A connection is not probed again before this long after the last probe.
 const PROBE_PAUSE: Duration = Duration::from_millis(2);
-/// Of all connections together, and of one: more than a client may have on its way.
+/// The most bytes that wait of all connections together, and of one connection. The second is more than a client
+/// may have on its way.
 const MOST_BYTES: usize = 64 << 20;
 const MOST_BYTES_OF_ONE: usize = 1 << 20;
 
-/// A part of a client's stream, as whoever has it come again keeps it.
+/// A part of a client's stream, in the form in which the caller keeps it to send it in again.
 pub trait Early {
-    /// Sequence number of its first byte.
+    /// The sequence number of the part's first byte.
     fn seq(&self) -> u32;
-    /// How many there are.
+    /// The number of bytes in the part.
     fn bytes(&self) -> usize;
 }
 
-/// All that waits, by connection.
+/// All data that waits, by connection.
 #[derive(Debug)]
 pub struct Waiting<K, E> {
     flows: HashMap<K, Flow<E>>,
-    /// Each connection once.
+    /// When each connection is tried next; each connection is in it once.
     due: BTreeMap<Moment, Vec<K>>,
     bytes: usize,
 }
 
 #[derive(Debug)]
 struct Flow<E> {
-    /// When the first of it came, of what waits now.
+    /// When the first part came of what waits now.
     since: Moment,
     /// The pauses between tries grow from this moment on: when the first of it came, or the client was last probed.
     paced_from: Moment,
-    /// Where what was tried last begins.
+    /// The sequence number at which the data that was tried last begins.
     tried: Option<u32>,
     /// The key of this connection's place in `Waiting::due`.
     due: Moment,
     /// The part for which the client was last probed, by its sequence number, and when that was.
     probed: Option<(u32, Moment)>,
-    /// In the order of the stream. Empty: it has just been tried.
+    /// The parts that wait, in the order of the stream; empty after a try, until a part comes back.
     early: Vec<E>,
     bytes: usize,
 }
@@ -70,8 +72,8 @@ impl<K, E> Default for Waiting<K, E> {
 }
 
 impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
-    /// Something came too early, for the first time or again. False if there is no room for it, or it has waited for too long:
-    /// then it is for its client to send it again.
+    /// Takes data that came too early, for the first time or again. Returns `false` if there is no room for it
+    /// or it has waited for too long: then its client has to send it again.
     pub fn handle_early(&mut self, now: Moment, of: K, early: E) -> bool {
         let flow = self.flows.entry(of).or_insert_with(|| {
             self.due.entry(now + SOON).or_default().push(of);
@@ -86,7 +88,7 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
             }
         });
         let (begin, bytes) = (early.seq(), early.bytes());
-        // What was tried before it has got in, so this waits for something else.
+        // The data before this part has been let in, so this part now waits for something else.
         if flow.early.is_empty() && flow.tried.is_some_and(|tried| is_before(tried, begin)) {
             flow.since = now;
             Self::try_soon(&mut self.due, now, of, flow);
@@ -97,7 +99,7 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
         }
         let at = (flow.early).partition_point(|one| is_before(one.seq(), begin));
         match flow.early.get_mut(at).filter(|one| one.seq() == begin) {
-            // Its client has sent it again.
+            // The client has sent the same data again.
             Some(same) if same.bytes() >= bytes => return true,
             Some(same) => {
                 let before = std::mem::replace(same, early).bytes();
@@ -111,8 +113,8 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
         true
     }
 
-    /// The part that begins at `seq` waits for nothing but an acknowledgement. True if its client is to be probed for that now: once
-    /// for each part, and each connection not too often.
+    /// The part that begins at `seq` waits only for an acknowledgement. Returns `true` if its client is to be
+    /// probed for that now: once for each part, and not too often for each connection.
     pub fn probe(&mut self, now: Moment, of: K, seq: u32) -> bool {
         let Some(flow) = self.flows.get_mut(&of) else {
             return false;
@@ -127,7 +129,7 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
         true
     }
 
-    /// The connection is tried as soon as if what waits had just come.
+    /// Has the connection tried as soon as if what waits had just come.
     fn try_soon(due: &mut BTreeMap<Moment, Vec<K>>, now: Moment, of: K, flow: &mut Flow<E>) {
         flow.paced_from = now;
         let soon = now + SOON;
@@ -149,8 +151,8 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
         self.due.keys().next().copied()
     }
 
-    /// What is to be tried now, by connection, in the order of its stream. What is still too early comes back by
-    /// [`handle_early`](Self::handle_early).
+    /// The data that is to be tried now, by connection, each in the order of its stream. What is still too early
+    /// comes back by [`handle_early`](Self::handle_early).
     pub fn poll(&mut self, now: Moment) -> Vec<(K, Vec<E>)> {
         let mut tried = Vec::new();
         while let Some(entry) = self.due.first_entry()
@@ -176,7 +178,8 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
     }
 }
 
-/// As TCP compares numbers: half of all are before one, half behind.
+/// Whether `one` is before `other` as TCP compares sequence numbers: of all numbers, half are before a given one
+/// and half are behind it.
 fn is_before(one: u32, other: u32) -> bool {
     other.wrapping_sub(one) as i32 > 0
 }
@@ -245,13 +248,13 @@ mod tests {
                 }
             }
         }
-        // For a minute, and then never again.
+        // It is tried for a minute, and then never again.
         assert!((80..160).contains(&tries), "{tries}");
         assert_eq!(waiting.bytes, 0);
         assert!(waiting.handle_early(at(100_000), 'a', early(1, 1)));
     }
 
-    /// As requests that are sent one behind the other wait for one response after the other.
+    /// Pipelined requests wait like this, each for the response before it.
     #[test]
     fn who_waits_behind_another_has_not_waited_for_as_long() {
         let mut waiting = Waiting::default();
@@ -267,13 +270,13 @@ mod tests {
         assert!(waiting.handle_early(now, 'a', early(9, 5)));
         assert_eq!(waiting.next_timeout(), Some(now + SOON));
         assert_eq!(waiting.due.values().flatten().count(), 1);
-        // It has not, and so it has waited for long.
+        // The second part has not been let in, so its waiting time goes on and comes to its end.
         try_again(&mut waiting, now + LONGEST);
         waiting.poll(now + LONGEST + LONGEST);
         assert!(!waiting.handle_early(now + LONGEST + LONGEST, 'a', early(9, 5)));
     }
 
-    /// What is due now is tried, and is still too early.
+    /// Tries what is due now; all of it is still too early.
     fn try_again(waiting: &mut Waiting<char, Piece>, now: Moment) {
         for (of, all) in waiting.poll(now) {
             for one in all {
@@ -298,7 +301,7 @@ mod tests {
         waiting.handle_early(at(11), 'a', early(11, 5));
         assert!(!waiting.probe(at(11), 'a', 11), "too soon after the last");
         assert!(waiting.probe(at(12), 'a', 11));
-        // No other connection is held up by that.
+        // The pause of one connection does not hold up another one.
         waiting.handle_early(at(12), 'b', early(11, 5));
         assert!(waiting.probe(at(12), 'b', 11));
     }

@@ -1,5 +1,6 @@
-//! What an operator wants of another node and waits for: the order is sent again until that node has said
-//! something of it, then it is asked how the order is getting on, for as long as somebody here asks.
+//! Orders of an operator to another node whose result the operator waits for. The order is sent again until that
+//! node has said something about it. Then the node is asked how the order is getting on, for as long as somebody
+//! here wants to know.
 //!
 //! ```text
 //!  here [`Errand`]   --ORDER migrate-->  there [`Errands`]     begins it, once
@@ -8,8 +9,8 @@
 //!                    <--ACCOUNT-------                         and so on
 //! ```
 //!
-//! Only the first order begins anything, and only if its number is new there: a node that begins anew in
-//! between does not do it once more, because it is only asked.
+//! Only the first order begins anything, and only if its number is new there. A node that restarts in between
+//! does not begin the order once more, because it is only asked about it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,35 +19,35 @@ use baton_wire::{Account, Address, Clock, Order, Verb};
 
 use crate::Moment;
 
-/// A node that has said nothing for so long is not waited for any more.
+/// A node that has said nothing for this long is no longer waited for.
 pub const PATIENCE: Duration = Duration::from_secs(4);
 
-/// An order from here to another node, and what that has said of it.
+/// An order from here to another node, and what that node has said about it.
 #[derive(Clone, Debug)]
 pub struct Errand {
     to: Address,
     order: Order,
-    /// When it was given, or the other node was heard last.
+    /// When the order was given, or the other node was last heard.
     heard: Moment,
     account: Option<String>,
 }
 
-/// How an errand stands.
+/// How far an errand is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing<'a> {
-    /// Nothing was heard yet.
+    /// The order was given, and nothing was heard yet.
     Ordered,
-    /// The other node's last word.
+    /// What the other node said last.
     Said(&'a str),
-    /// Nothing was ever heard, and nothing will be.
+    /// Nothing was ever heard, and the other node is no longer waited for.
     NoAnswer,
-    /// It spoke, and does not any more.
+    /// The other node has said something, but has been silent for too long.
     Silent,
 }
 
 impl Errand {
-    /// Orders a node to do this. The wall clock numbers errands, so that one is above those before it; that
-    /// of this node before must be given.
+    /// Orders a node to do this. Errands are numbered by the wall clock, and each above the one before it; so
+    /// `before` must be the last errand of this node.
     pub fn new(
         now: Moment,
         clock: Clock,
@@ -64,7 +65,8 @@ impl Errand {
         }
     }
 
-    /// What is to be sent, and to whom, when somebody here wants to know.
+    /// What is to be sent, and to whom, when somebody here wants to know: the order itself, or the question
+    /// about it once the other node has said something.
     pub fn ask(&self) -> (Address, Order) {
         let verb = match self.account {
             None => self.order.verb,
@@ -74,7 +76,7 @@ impl Errand {
         (self.to, order)
     }
 
-    /// A node has said something of an order.
+    /// Takes what a node has said about an order.
     pub fn handle_account(&mut self, now: Moment, from: Address, account: &Account) {
         if from == self.to && account.number() == self.order.number {
             self.heard = now;
@@ -82,7 +84,7 @@ impl Errand {
         }
     }
 
-    /// How it stands.
+    /// How far the errand is.
     pub fn standing(&self, now: Moment) -> Standing<'_> {
         let is_silent = now.since(self.heard) >= PATIENCE;
         match &self.account {
@@ -94,7 +96,7 @@ impl Errand {
     }
 }
 
-/// The last order of each other node to this one, with what has become of it here.
+/// The last order of each other node to this one, with what became of it here.
 #[derive(Clone, Debug)]
 pub struct Errands<T> {
     last: BTreeMap<Address, (u64, T)>,
@@ -109,17 +111,17 @@ impl<T> Default for Errands<T> {
 }
 
 impl<T> Errands<T> {
-    /// Whether this is to be begun: it has not been, and nothing of that sender since.
+    /// Whether this order is to be begun: neither it nor a later one of the same sender has been.
     pub fn is_new(&self, from: Address, number: u64) -> bool {
         self.last.get(&from).is_none_or(|(last, _)| number > *last)
     }
 
-    /// It was begun, or refused.
+    /// Notes that an order was begun or refused.
     pub fn note(&mut self, from: Address, number: u64, became: T) {
         self.last.insert(from, (number, became));
     }
 
-    /// What became of it; `None`: it is not known here, or not any more.
+    /// What became of an order; `None` if it is not known here, or no longer.
     pub fn became(&self, from: Address, number: u64) -> Option<&T> {
         let (last, became) = self.last.get(&from)?;
         (*last == number).then_some(became)

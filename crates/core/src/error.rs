@@ -7,51 +7,51 @@ use baton_wire::{Address, Endpoint};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Two nodes of one name.
+    /// Two nodes have the same name.
     #[error("two nodes are called {name}; give each its own name")]
     SameName {
-        /// The name.
+        /// The name that both nodes have.
         name: String,
     },
-    /// Two nodes of one address.
+    /// Two nodes have the same address.
     #[error("nodes {first} and {second} both have the address {address}; each needs its own")]
     SameAddress {
-        /// The node that had it first.
+        /// The node that was given first.
         first: String,
-        /// The other.
+        /// The one that was given second.
         second: String,
-        /// The address.
+        /// The address that both nodes have.
         address: Address,
     },
-    /// Two services at one address and port.
+    /// Two services have the same address and port.
     #[error("services {first} and {second} are both at {at}; change the address or port of one")]
     SameService {
-        /// The service that was there first.
+        /// The service that was given first.
         first: String,
-        /// The other.
+        /// The one that was given second.
         second: String,
-        /// Where both are.
+        /// The address and port that both services have.
         at: Endpoint,
     },
     /// A service names a node that does not exist.
     #[error("service {service} names the node {node}, which is not a configured data server")]
     NoSuchNode {
-        /// The service.
+        /// The name of the service.
         service: String,
-        /// The node it names.
+        /// The name of the node that does not exist.
         node: String,
     },
-    /// More data servers than the map holds, counting those whose connections may still live.
+    /// There are more data servers than the map holds, counting those whose connections may still live.
     #[error(
         "no room for the data server {address}: all {slots} places are taken, or were until less \
          than {quarantine:?} ago; remove nodes, or wait"
     )]
     NoSlot {
-        /// The data server.
+        /// The data server that gets no slot.
         address: Address,
-        /// How many places there are.
+        /// How many slots there are.
         slots: usize,
-        /// How long a place stays empty.
+        /// How long a slot stays empty after it was given up.
         quarantine: std::time::Duration,
     },
 }

@@ -21,7 +21,7 @@ pub struct Settings {
     pub fall: NonZeroU32,
 }
 
-/// One probe, as told from all others of the same check.
+/// The identity of one probe among all of the same check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Probe(u64);
 
@@ -34,7 +34,7 @@ pub enum Action {
     Abandon(Probe),
     /// The verdict has changed: tell it to the cluster.
     Verdict {
-        /// From now on.
+        /// The verdict from now on.
         health: Health,
         /// What the last failed probe found, if the verdict is that it fails.
         reason: Option<String>,
@@ -93,7 +93,8 @@ impl HealthCheck {
         }
     }
 
-    /// What a probe found. Ignored unless it is the one being waited for, and in time.
+    /// Takes what a probe found. The result is ignored unless this probe is the one that is waited for and the
+    /// result is in time.
     pub fn handle_result(&mut self, now: Moment, probe: Probe, result: Result<(), String>) {
         match self.phase {
             Phase::Asking {
@@ -106,7 +107,7 @@ impl HealthCheck {
         }
     }
 
-    /// When [`HealthCheck::poll`] has something to do, if nothing happens before.
+    /// When [`HealthCheck::poll`] has something to do next, if nothing happens before.
     pub fn next_timeout(&self) -> Moment {
         match self.phase {
             Phase::Waiting { due } => due,
@@ -144,7 +145,7 @@ enum Phase {
     Asking { probe: Probe, started: Moment },
 }
 
-/// Results of one kind in a row.
+/// How many results of one kind came in a row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Streak {
     passes: bool,

@@ -11,11 +11,11 @@
 //!                 (on the DS)                (on the CS)                    turn | maglev
 //! ```
 //!
-//! Which pool of servers a request goes to is decided before that, by its content: `routes`,
-//! and what the program cannot decide so by `rules`. Where another
-//! node dispatches, the choices are at its `desk`, and the CS is its `asker`.
+//! Which pool of servers a request goes to is decided before that by its content: by `routes`, and by `rules`
+//! where the program cannot decide. Where another node dispatches, the choices are at its `desk`, and the node
+//! that asks it has an `asker`.
 //!
-//! The other half of the project, an I/O server and its application nodes, is in `forwarding`.
+//! The other half of the project, an I/O server and its application nodes, is in `crates/saps`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]

@@ -1,6 +1,6 @@
-//! The time by which the silence of others is measured: that in which this daemon listens. A daemon that was not run for a
-//! while, because its machine was busy or asleep, has heard nobody, and that says nothing about them: what they sent
-//! meanwhile is still to be read. So such a pause does not count.
+//! The clock by which the silence of others is measured: it counts only the time in which this daemon listens. A
+//! daemon that did not run for a while, because its machine was busy or asleep, has heard nobody, and that says
+//! nothing about the others: what they sent meanwhile is still to be read. So such a pause does not count.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::Moment;
 /// A clock that stands still while nobody looks at it.
 #[derive(Clone, Copy, Debug)]
 pub struct ListeningClock {
-    /// Between two looks of a daemon that runs.
+    /// The longest time between two looks of a daemon that runs.
     usual: Duration,
     looked: Moment,
     missed: Duration,
 }
 
 impl ListeningClock {
-    /// A daemon that begins now, and looks at the clock at least once every `usual` while it runs.
+    /// Makes the clock of a daemon that begins now and looks at it at least once every `usual` while it runs.
     pub fn new(now: Moment, usual: Duration) -> Self {
         Self {
             usual,

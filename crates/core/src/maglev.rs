@@ -1,11 +1,11 @@
 //! The lookup table of consistent hashing, after Maglev (Eisenbud et al., NSDI 2016, section 3.4).
 //!
-//! Every server has its own order of preference over the table's places; in turns, each takes the
-//! next place of its order that is still free. So shares are even, and when a server leaves, few
-//! places that were not its own change hands.
+//! Every server has its own order of preference over the table's places. The servers take turns, and each takes
+//! the next place of its order that is still free. So shares are even, and when a server leaves, few places that
+//! were not its own change hands.
 //!
-//! The table depends on names and weights alone: it is the same on every CS, in every release, and
-//! whatever the order of the input. Orders of preference come of SipHash-2-4 of the name:
+//! The table depends on names and weights alone: it is the same on every CS, in every release, and whatever the
+//! order of the input. The orders of preference follow from SipHash-2-4 of the name:
 //!
 //! ```text
 //! offset = SipHash-2-4("baton maglev off", name) mod SIZE
@@ -13,26 +13,26 @@
 //! place j of the order = (offset + skip * (j + 1)^11) mod SIZE
 //! ```
 //!
-//! The paper has j in place of (j + 1)^11, which also runs through all places. But then two servers
-//! may walk side by side for a whole table, each place a matter of whose turn came first, and when a
-//! third one leaves and turns shift, all those change hands (17 % of a table were seen).
+//! The paper has j in place of (j + 1)^11, which also runs through all places. But then two servers may follow
+//! each other through a whole table, and each place depends on which of them came first. When a third server
+//! leaves and turns shift, all these places change hands (17 % of a table were seen).
 
 use std::num::NonZeroU8;
 use std::sync::LazyLock;
 
 use siphasher::sip::SipHasher24;
 
-/// Places in a table. A prime, so that every skip leads through all places; and one less has no
-/// divisor in common with [`SCATTER`], so that powers of it do as well.
+/// The number of places in a table. It is a prime, so that every skip leads through all places. One less than it
+/// has no divisor in common with [`SCATTER`], so that the powers lead through all places as well.
 pub const SIZE: usize = baton_abi::CHOICES_PER_POOL as usize;
 
 const SCATTER: u32 = 11;
 
-/// The table for servers of these names and weights: at each place the index of one of `servers`,
-/// as often as its weight is of the weights' sum. `None` if there are no servers.
+/// The table for servers of these names and weights. Each place has the index of one of `servers`; a server's
+/// part of the places is its part of the sum of weights. `None` if there are no servers.
 ///
-/// Weights are the paper's "relative frequency of the backends' turns": one with half the greatest
-/// weight has a turn in every second round. In the first all have one, so everyone has a place.
+/// Weights are the paper's "relative frequency of the backends' turns": a server with half the greatest weight
+/// has a turn in every second round. In the first round all servers have one, so that every server has a place.
 pub fn table(servers: &[(&str, NonZeroU8)]) -> Option<Vec<usize>> {
     let greatest = servers.iter().map(|(_, weight)| weight.get()).max()?;
     let mut players: Vec<_> = servers
@@ -52,7 +52,7 @@ pub fn table(servers: &[(&str, NonZeroU8)]) -> Option<Vec<usize>> {
             player.take(&mut places);
             free -= 1;
             if free == 0 {
-                // No place is None now, so none is lost.
+                // No place is `None` now, so `flatten` drops none.
                 return Some(places.into_iter().flatten().collect());
             }
         }
@@ -64,13 +64,13 @@ struct Player<'a> {
     name: &'a str,
     weight: u8,
     credit: u16,
-    /// The places that it has not tried yet.
+    /// The places that this server has not tried yet, in its order of preference.
     preferences: Box<dyn Iterator<Item = usize>>,
 }
 
 impl<'a> Player<'a> {
     fn new(index: usize, name: &'a str, weight: u8, greatest: u8) -> Self {
-        // All have a turn in the first round, so that nobody is left without a place.
+        // Every server has a turn in the first round, so that none is left without a place.
         let credit = u16::from(greatest - weight);
         Self {
             index,
@@ -113,7 +113,7 @@ fn preferences(name: &str) -> impl Iterator<Item = usize> + use<> {
         .map(move |&scattered| ((offset + skip * scattered) % size) as usize)
 }
 
-/// The powers of 1, 2 and so on, SIZE of them.
+/// The powers of 1 to SIZE with the exponent SCATTER, modulo SIZE.
 static SCATTERED: LazyLock<Vec<u64>> = LazyLock::new(|| {
     let size = SIZE as u64;
     (1..=size)

@@ -3,7 +3,7 @@
 use std::ops::Add;
 use std::time::Duration;
 
-/// A point in time: so long after an epoch that the caller chose. It never goes back.
+/// A point in time, as the time that has passed since an epoch that the caller chose. The clock never goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment(Duration);
 

@@ -1,5 +1,5 @@
-//! What operators want of nodes, said at another one: sent again and again until the node shows that it has
-//! done it, and taken by the node once.
+//! Orders that an operator gives at one node for another one. An order is sent again and again until the other
+//! node shows that it has done it. The other node takes it once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,13 +8,14 @@ use baton_wire::{Address, Clock, Order, Verb};
 
 use crate::Moment;
 
-/// So long an order is sent again.
+/// How long an order is sent again.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// So often at least, however the node looks: an earlier order may still be on its way to it.
+/// An order is sent at least this often, even if the node seems to have done it: an earlier order may still be
+/// on its way to it.
 const LEAST: u32 = 3;
 
-/// Orders from here to other nodes, and the last one of each other node to this one.
+/// The orders from here to other nodes, and the number of the last order of each other node to this one.
 #[derive(Clone, Debug, Default)]
 pub struct Orders {
     pending: BTreeMap<Address, Pending>,
@@ -29,8 +30,8 @@ struct Pending {
 }
 
 impl Orders {
-    /// Orders a node to do this from now on. It replaces what was ordered there before. The wall clock
-    /// numbers orders, so that those of the next daemon here are later ones.
+    /// Orders a node to do this from now on, which replaces what it was ordered before. Orders are numbered by
+    /// the wall clock, so that those of the next daemon here are later ones.
     pub fn give(&mut self, now: Moment, clock: Clock, to: Address, verb: Verb) {
         let before = self.pending.get(&to).map_or(0, |one| one.order.number);
         let order = Order {
@@ -42,7 +43,8 @@ impl Orders {
         self.pending.insert(to, Pending { order, until, sent });
     }
 
-    /// What is to be sent now, to whom; forgets what was sent for long enough, and what `is_done`.
+    /// The orders that are to be sent now, and to whom. Forgets those that have been sent for long enough or
+    /// that are done as `is_done` says.
     pub fn poll(
         &mut self,
         now: Moment,
@@ -60,8 +62,8 @@ impl Orders {
             .collect()
     }
 
-    /// Takes an order that came: what to do, unless the sender's last one is that, come again, or a later one.
-    /// Once only: somebody else may have ordered the opposite since.
+    /// Takes an order that came. Returns what to do, or `None` if this order or a later one of the same sender
+    /// was taken before. An order is taken only once because somebody else may have ordered the opposite since.
     pub fn take(&mut self, from: Address, order: Order) -> Option<Verb> {
         let last = self.taken.entry(from).or_default();
         if order.number <= *last {
@@ -108,7 +110,7 @@ mod tests {
         let clock = Clock::from_nanos(7);
         orders.give(at(0), clock, DS1, Verb::Drain);
         let first = orders.poll(at(0), |_, _| false)[0].1;
-        // Another verb is never done by what the first has done, and never the same number.
+        // An order that replaces another one has a greater number, and is not done because the first one is.
         orders.give(at(0), clock, DS1, Verb::Undrain);
         let second = orders.poll(at(0), |_, verb| verb == Verb::Drain);
         assert_eq!(second.len(), 1);
@@ -127,9 +129,9 @@ mod tests {
             Some(Verb::Undrain)
         );
         assert_eq!(orders.take(DS1, order(5, Verb::Drain)), None);
-        // Another sender counts by itself.
+        // Orders of another sender are counted separately.
         assert_eq!(orders.take(DS2, order(1, Verb::Drain)), Some(Verb::Drain));
-        // The one before repeats what that one has made no longer so.
+        // A repeated order of the first sender must not undo what the other sender ordered since.
         assert_eq!(orders.take(DS1, order(6, Verb::Undrain)), None);
     }
 }

@@ -1,10 +1,10 @@
-//! Whether a data server lives. A dead daemon is not a dead server: so who does not say HELLO is asked
-//! (ALIVE), and its program answers without the daemon. Only a host of which neither is heard is dead.
+//! Whether a data server lives. A dead daemon is not a dead server. So a data server that sends no HELLO is
+//! asked (ALIVE), and its program answers without the daemon. A host is dead only if neither is heard of it.
 //!
-//! Silence counts only while this side listens, which is for its clock to see to ([`crate::listening::ListeningClock`]).
-//! Nor does it where nobody at all is heard: then it is this host that is cut off, and, should it come back, what it did
-//! meanwhile would meet those who have lived on. Where there is only one other host, nobody can tell the two apart, and
-//! the silence is believed.
+//! Silence counts only while this side listens, which its clock takes care of
+//! ([`crate::listening::ListeningClock`]). Silence does not count either if nobody at all is heard: then this
+//! host itself is cut off, and what it did meanwhile would conflict with the others, which have lived on, when
+//! it comes back. With only one other host the two cases cannot be told apart, and the silence is believed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use baton_wire::Address;
 
 use crate::Moment;
 
-/// Between two looks, and between two questions to the same host.
+/// The time between two looks, and between two questions to the same host.
 pub const TICK: Duration = Duration::from_millis(50);
 
 /// What changed.
@@ -21,14 +21,14 @@ pub const TICK: Duration = Duration::from_millis(50);
 pub enum Change {
     /// The host at this address has not been heard for too long, and is dead.
     Died(Address),
-    /// It is heard again.
+    /// The host at this address is heard again.
     Lives(Address),
 }
 
 /// The hosts that are watched.
 #[derive(Clone, Debug)]
 pub struct Pulse {
-    /// HELLO is overdue after this long.
+    /// A HELLO is overdue after this long.
     overdue: Duration,
     dead_after: Duration,
     /// When anybody was heard last, watched or not.
@@ -46,7 +46,8 @@ struct Host {
 }
 
 impl Pulse {
-    /// Watches nobody yet. A host says HELLO once every `hello`, and is dead after `dead_after`.
+    /// Makes a pulse that watches no host yet. A host says HELLO once every `hello`, and is dead if it is not
+    /// heard for `dead_after`.
     pub fn new(now: Moment, hello: Duration, dead_after: Duration) -> Self {
         Self {
             overdue: 2 * hello,
@@ -58,7 +59,8 @@ impl Pulse {
         }
     }
 
-    /// Watches exactly these from now on, of `others` hosts in all. A new one counts as heard just now.
+    /// Watches exactly these hosts from now on. `others` is the number of other hosts in all. A new host counts
+    /// as heard just now.
     pub fn watch(
         &mut self,
         now: Moment,
@@ -80,11 +82,11 @@ impl Pulse {
             .collect();
     }
 
-    /// Takes a sign of life, HELLO or the answer to ALIVE. Of a host that is not watched it says only that this
-    /// one is not cut off.
+    /// Takes a sign of life, HELLO or the answer to ALIVE. A sign of a host that is not watched shows only that
+    /// this host is not cut off.
     pub fn handle_sign(&mut self, now: Moment, from: Address) {
         if self.is_cut_off(now) {
-            // Until now nobody could be heard; from now on silence counts.
+            // Until now nobody could be heard, so silence counts only from now on.
             for host in self.hosts.values_mut().filter(|host| !host.dead) {
                 host.heard = now;
             }
@@ -99,7 +101,8 @@ impl Pulse {
         }
     }
 
-    /// To be called every [`TICK`]; returns whom to ask. Those that are dead are asked as well.
+    /// Looks for silent hosts; to be called every [`TICK`]. Returns the hosts to ask, which include those that
+    /// are dead.
     pub fn tick(&mut self, now: Moment) -> Vec<Address> {
         let is_cut_off = self.is_cut_off(now);
         let mut asked = Vec::new();
@@ -116,18 +119,19 @@ impl Pulse {
         asked
     }
 
-    /// What changed, in order; to be called until there is nothing.
+    /// The next change, in order. To be called until it returns `None`.
     pub fn poll(&mut self) -> Option<Change> {
         self.changes.pop_front()
     }
 
-    /// Who is dead.
+    /// The hosts that are dead.
     pub fn dead(&self) -> impl Iterator<Item = Address> {
         let dead = self.hosts.iter().filter(|(_, host)| host.dead);
         dead.map(|(address, _)| *address)
     }
 
-    /// Whether this host hears nobody. Those who live are heard, or asked and heard, in less than this.
+    /// Whether this host hears nobody. Hosts that live are heard in less than this time, if need be because they
+    /// are asked.
     pub fn is_cut_off(&self, now: Moment) -> bool {
         self.has_witnesses && now.since(self.anybody) >= self.dead_after / 2
     }

@@ -1,10 +1,11 @@
-//! When something is done again, in case what it did got lost: after growing pauses, and not for ever.
+//! When something is repeated in case its effect was lost: after growing pauses, and not for ever.
 
 use std::time::Duration;
 
 use crate::Moment;
 
-/// From one time to the next. What waits for a response before it may have to wait for long.
+/// The pauses from one time to the next. Something that waits for a response before it may have to wait for
+/// long.
 const PAUSES: [Duration; 7] = [
     Duration::from_millis(300),
     Duration::from_millis(700),
@@ -15,16 +16,16 @@ const PAUSES: [Duration; 7] = [
     Duration::from_secs(16),
 ];
 
-/// The times of one thing.
+/// When one thing is to be repeated.
 #[derive(Debug)]
 pub struct Repeats {
-    /// `None`: never again.
+    /// When it is next due; `None` if never again.
     due: Option<Moment>,
     done: usize,
 }
 
 impl Repeats {
-    /// Of what was done now for the first time.
+    /// The repetitions of something that was done now for the first time.
     pub fn from(now: Moment) -> Self {
         Self {
             due: Some(now + PAUSES[0]),
@@ -32,12 +33,12 @@ impl Repeats {
         }
     }
 
-    /// Of what is done once.
+    /// No repetitions, for something that is done only once.
     pub const fn never() -> Self {
         Self { due: None, done: 0 }
     }
 
-    /// Whether it is to be done now; then the next time follows.
+    /// Whether the thing is to be done now. If so, the next time is set.
     pub fn is_due(&mut self, now: Moment) -> bool {
         if self.due.is_none_or(|due| due > now) {
             return false;
@@ -62,7 +63,7 @@ mod tests {
         assert!(!repeats.is_due(at(299)));
         assert!(repeats.is_due(at(300)));
         assert!(!repeats.is_due(at(300)));
-        // Late: the pause begins only now.
+        // This call is late, and the next pause begins only now.
         assert!(repeats.is_due(at(1200)));
         assert!(!repeats.is_due(at(2199)));
         let times = (2200..100_000).filter(|time| repeats.is_due(at(*time)));

@@ -1,9 +1,10 @@
 //! Routes, compiled into the two tables by which the CS program finds the pool of a request.
 //!
-//! **The rule.** Of the routes of a service whose host pattern covers the request's host and whose
-//! path is a prefix of its target, the one of the most specific host pattern is taken: an exact name
-//! before a wildcard, a longer suffix before a shorter one, then any host. Within a host pattern it
-//! is the one of the longest path. Hosts are compared without regard to ASCII case, without a port.
+//! **The rule.** A route of a service fits a request if its host pattern covers the request's host and its path
+//! is a prefix of the request's target. Of the routes that fit, the one with the most specific host pattern is
+//! taken: an exact name before a wildcard, a longer suffix before a shorter one, then any host. Within a host
+//! pattern it is the one with the longest path. Hosts are compared without regard to ASCII case and without a
+//! port.
 //!
 //! **The program** has one look-up for the host and one for the path:
 //!
@@ -12,17 +13,17 @@
 //! (service, number, target) --entries, longest prefix--> pool      nothing: the service's own nodes
 //! ```
 //!
-//! The second look-up must find what the rule finds, so a number's entries include those that it
-//! inherits from less specific patterns, but none that begins with a more specific pattern's path:
-//! there the rule takes the more specific one, whatever follows.
+//! The second look-up must find what the rule finds. So a number's entries include those that it inherits from
+//! less specific patterns, but none whose path begins with the path of a more specific pattern: there the rule
+//! takes the more specific route, whatever follows.
 //!
-//! **Conditions.** A route may ask for more than host and path: then it is taken only by requests that
-//! meet its conditions ([`crate::rules`]), and others go on to the next that the rule names. The program
-//! cannot tell. Its entry says so, and who takes the request if no condition is met; what is not said of
-//! an entry, no request that finds it needs.
+//! **Conditions.** A route may ask for more than host and path. Then only requests that meet its conditions
+//! ([`crate::rules`]) take it, and others go on to the next route that the rule names. The program cannot check
+//! conditions. Its entry says that there are some, and which pool takes the request if none is met. An entry
+//! that does not mention conditions is found only by requests for which none has to be checked.
 //!
-//! Numbers are of host patterns, not of services: a pattern that one service names has entries of
-//! every service that has routes it inherits.
+//! Numbers belong to host patterns, not to services: a pattern that one service names has entries of every
+//! service whose routes it inherits.
 
 mod closure;
 mod host;
@@ -32,22 +33,22 @@ pub use host::{Host, NumberedHost};
 use closure::{Levels, closure};
 use host::Numbers;
 
-/// Most host patterns; 0 is no pattern's number.
+/// The greatest number of host patterns. They are numbered from 1, because 0 is no pattern's number.
 pub const MAX_HOSTS: usize = 63;
 
-/// Most entries of a table.
+/// The greatest number of entries of a table.
 pub const MAX_ENTRIES: usize = 8192;
 
-/// Requests of a service that go to one of its pools.
+/// A route: the requests of a service that go to one of its pools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route<'a> {
     /// Any number that tells services apart.
     pub service: u16,
-    /// The hosts it is about.
+    /// The hosts that the route is about.
     pub host: Host<'a>,
     /// What the request target begins with, byte by byte; no longer than the entries' keys hold.
     pub path: &'a [u8],
-    /// Whether it asks for more than that.
+    /// Whether the route asks for more than host and path.
     pub is_conditional: bool,
     /// Any number that tells the pools of the service apart.
     pub pool: u16,
@@ -56,32 +57,32 @@ pub struct Route<'a> {
 /// The two tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteTable {
-    /// Every host pattern once, by number from 1, in the order of the routes: routes that are
-    /// appended leave the numbers as they are.
+    /// Every host pattern once, by number from 1, in the order of the routes. Appending routes leaves the
+    /// numbers as they are.
     pub hosts: Vec<NumberedHost>,
-    /// In ascending order, no two of equal service, host and path.
+    /// The entries in ascending order; no two have the same service, host and path.
     pub entries: Vec<Entry>,
 }
 
-/// What the longest prefix is looked for among.
+/// An entry of the table in which the program looks up the longest prefix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// As in the [`Route`].
+    /// The service, as in the [`Route`].
     pub service: u16,
-    /// Number of a host pattern, 0 for hosts that none covers.
+    /// The number of a host pattern; 0 for hosts that no pattern covers.
     pub host: u8,
-    /// As in the [`Route`].
+    /// The beginning of the request target, as in the [`Route`].
     pub path: Vec<u8>,
-    /// Who takes its requests.
+    /// Where the requests go that find this entry.
     pub leads: Leads,
 }
 
 /// Where the requests that find an entry go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Leads {
-    /// To this pool, as in the [`Route`]; without one, to the service's own nodes.
+    /// The pool that gets the requests, as in the [`Route`]; without one, the service's own nodes get them.
     pub pool: Option<u16>,
-    /// Unless they meet some route's conditions.
+    /// Whether a request may go elsewhere because it meets some route's conditions.
     pub has_conditions: bool,
 }
 
@@ -89,37 +90,37 @@ pub struct Leads {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// More than [`MAX_HOSTS`].
+    /// The routes have more than [`MAX_HOSTS`] host patterns.
     #[error(
         "the routes name {hosts} different hosts, the table of hosts holds {MAX_HOSTS}; put some \
          under one \"*.\" pattern"
     )]
     TooManyHosts {
-        /// How many there are.
+        /// How many host patterns there are.
         hosts: usize,
     },
-    /// More than [`MAX_ENTRIES`].
+    /// The routes make more than [`MAX_ENTRIES`] entries.
     #[error(
         "{routes} routes and {hosts} hosts make {entries} entries, the table of routes holds \
          {MAX_ENTRIES}, and each host repeats the routes that it inherits from \"*.\" patterns and \
          from routes without a host; use fewer of these, or fewer hosts"
     )]
     TooManyEntries {
-        /// How many there are.
+        /// How many entries there are.
         entries: usize,
-        /// Of how many routes.
+        /// How many routes make these entries.
         routes: usize,
-        /// And how many host patterns.
+        /// How many host patterns the routes have.
         hosts: usize,
     },
 }
 
 impl RouteTable {
-    /// The tables that do what the rule says. Of routes with equal service, host and path the first that
-    /// has no conditions counts.
+    /// Makes the tables that do what the rule says. Of routes with the same service, host and path, the first
+    /// one without conditions counts.
     ///
     /// # Errors
-    /// If they do not fit.
+    /// Says which table the routes do not fit into.
     pub fn compile(routes: &[Route<'_>]) -> Result<Self, Error> {
         let numbers = Numbers::of(routes.iter().map(|route| route.host));
         let hosts = numbers.len();

@@ -1,12 +1,12 @@
-//! Rules: the pool of a request by all that it says, where host and path alone do not decide.
+//! Rules: they find the pool of a request by all that it says, where host and path alone do not decide.
 //!
-//! The rule is that of [`crate::routes`], and a route with conditions is taken only by a request that
-//! meets all of them. Of routes with the same host pattern and path those with conditions are asked
-//! first, in the order in which they were given.
+//! The order is that of [`crate::routes`], and a route with conditions is taken only by a request that meets all
+//! of them. Of routes with the same host pattern and path, those with conditions are asked first, in the order
+//! in which they were given.
 //!
-//! Judged here are requests whose entry in the table of routes says so, and those that the program cannot be
-//! sure to read as servers do. Each is judged by its first segment: a condition on what that does not hold is
-//! not met.
+//! Requests are judged here if their entry in the table of routes says so, or if the program cannot be sure to
+//! read them as servers do. Each is judged by its first segment: a condition on something that this segment does
+//! not hold is not met.
 
 mod condition;
 mod framing;
@@ -34,8 +34,8 @@ struct Rule {
     pool: u16,
 }
 
-/// A [`Host`] of its own, in lower case; from the least specific to the most. Those that cover the same
-/// name are never equally specific.
+/// An owned [`Host`] in lower case. Patterns are ordered from the least specific to the most; two that cover the
+/// same name are never equally specific.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Pattern {
     Any,
@@ -44,7 +44,7 @@ enum Pattern {
 }
 
 impl Rules {
-    /// Puts routes, each with its conditions, in order.
+    /// Puts routes, each with its conditions, in the order in which they are asked.
     pub fn new<'a>(routes: impl IntoIterator<Item = (Route<'a>, Conditions)>) -> Self {
         let mut services: BTreeMap<u16, Vec<Rule>> = BTreeMap::new();
         for (route, conditions) in routes {
@@ -56,7 +56,7 @@ impl Rules {
             });
         }
         for rules in services.values_mut() {
-            // A stable sort: what is equal stays in the order it was given.
+            // The sort is stable: equal rules stay in the order in which they were given.
             rules.sort_by_cached_key(|rule| {
                 let plain = rule.conditions.is_empty();
                 (Reverse(rule.host.clone()), Reverse(rule.path.len()), plain)

@@ -1,4 +1,5 @@
-//! Who has how much of what there is only so much room for, so that whoever has most gives way, and not whoever came last.
+//! How much of a limited room each holder has, so that the one that has most gives way and not the one that came
+//! last.
 
 use std::{collections::HashMap, hash::Hash};
 
@@ -19,18 +20,18 @@ impl<C> Default for Shares<C> {
 }
 
 impl<C: Copy + Eq + Hash> Shares<C> {
-    /// All together.
+    /// What all have together.
     pub fn sum(&self) -> usize {
         self.sum
     }
 
-    /// This one has so much more.
+    /// Notes that `who` has this much more.
     pub fn add(&mut self, who: C, more: usize) {
         *self.of.entry(who).or_default() += more;
         self.sum += more;
     }
 
-    /// This one has so much less: no more than it had.
+    /// Notes that `who` has this much less, at most what it had.
     pub fn remove(&mut self, who: C, less: usize) {
         let Some(has) = self.of.get_mut(&who) else {
             return;
@@ -43,7 +44,7 @@ impl<C: Copy + Eq + Hash> Shares<C> {
         }
     }
 
-    /// Who has most.
+    /// The one that has most; `None` if nobody has anything.
     pub fn greatest(&self) -> Option<C> {
         self.of
             .iter()

@@ -36,7 +36,7 @@ impl From<Slot> for u32 {
     }
 }
 
-/// Who has which slot.
+/// Which data server has which slot.
 #[derive(Clone, Debug)]
 pub struct Slots {
     quarantine: Duration,
@@ -52,9 +52,9 @@ impl Slots {
         }
     }
 
-    /// The slots as an earlier daemon left them in the map: `taken` names each data server it has
-    /// an address of, in the configuration still or not. All are given up at `now`, and have their
-    /// slots back when [`Slots::assign`] names them.
+    /// Makes the slots as an earlier daemon left them in the map. `taken` names each data server whose address
+    /// is in the map, whether it is still in the configuration or not. All slots count as given up at `now`; a
+    /// data server gets its slot back when [`Slots::assign`] names it.
     pub fn restored(
         now: Moment,
         quarantine: Duration,
@@ -70,11 +70,11 @@ impl Slots {
         slots
     }
 
-    /// From now on exactly the `wanted` data servers have slots: those that have or had one keep
-    /// it, the others get one.
+    /// Gives slots to exactly the `wanted` data servers from now on: those that have or had one keep it, the
+    /// others get one.
     ///
     /// # Errors
-    /// [`Error::NoSlot`] if one gets none; nothing has changed then.
+    /// [`Error::NoSlot`] if there is no slot for one of them; nothing has changed then.
     pub fn assign(
         &mut self,
         now: Moment,
@@ -115,8 +115,8 @@ impl Slots {
             })
     }
 
-    /// A slot that nobody ever had, or else the one that was given up first of those that are out
-    /// of quarantine.
+    /// A slot that no data server ever had. If there is none, the slot that was given up first of those that are
+    /// out of quarantine.
     fn vacant<'a>(
         &self,
         places: &'a mut [Place],
@@ -140,7 +140,7 @@ impl Slots {
 enum Place {
     Fresh,
     Taken(Address),
-    /// Nobody else gets it before `until`.
+    /// The slot was given up, and no other data server gets it before `until`.
     Left {
         address: Address,
         until: Moment,

@@ -1,8 +1,8 @@
 //! The wheel of turns: round robin and weighted round robin as a sequence to walk.
 //!
-//! A server has as many turns as its weight says, spread evenly, in the manner of nginx's smooth
-//! weighted round robin. Beyond that, nobody has two turns in a row where that can be avoided,
-//! also not where the wheel's end meets its beginning.
+//! A server has as many turns as its weight says, spread evenly, in the manner of nginx's smooth weighted round
+//! robin. In addition no server has two turns in a row where that can be avoided, also where the wheel's end
+//! meets its beginning.
 
 use std::num::NonZeroU8;
 
@@ -12,14 +12,14 @@ pub const MAX_TURNS: usize = baton_abi::CHOICES_PER_POOL as usize;
 /// The wheel for servers of these weights: at each turn the index of one of them. Its length is
 /// the sum of the weights over their greatest common divisor.
 ///
-/// A longer one than [`MAX_TURNS`] is shortened by dividing the weights by the smallest number that
-/// does it, rounding, and leaving everyone a turn. Of more than [`MAX_TURNS`] servers the last get
-/// none.
+/// A wheel that would be longer than [`MAX_TURNS`] is shortened: the weights are divided by the smallest number
+/// that suffices and rounded, and every server keeps at least one turn. If there are more than [`MAX_TURNS`]
+/// servers the last ones get none.
 pub fn wheel(weights: &[NonZeroU8]) -> Vec<usize> {
     spread(&turns(&weights[..weights.len().min(MAX_TURNS)]))
 }
 
-/// How many turns each has.
+/// How many turns each server has.
 fn turns(weights: &[NonZeroU8]) -> Vec<usize> {
     let weights: Vec<usize> = weights.iter().map(|weight| weight.get().into()).collect();
     let common = weights
@@ -50,8 +50,8 @@ fn spread(turns: &[usize]) -> Vec<usize> {
     }
 }
 
-/// One has more turns than all others together: it has some in a row, but never two others. Its
-/// turns go in runs as equal as can be between the others'.
+/// The wheel if one server has more turns than all others together: that one has some turns in a row, but no
+/// other does. Its turns go in runs, as equal as can be, between the others' turns.
 fn around_the_heavy(turns: &[usize], heavy: usize) -> Vec<usize> {
     let mut others = turns.to_vec();
     let own = std::mem::take(&mut others[heavy]);
@@ -70,17 +70,17 @@ fn around_the_heavy(turns: &[usize], heavy: usize) -> Vec<usize> {
     wheel
 }
 
-/// Nobody has more than half of the turns, so that nobody needs two in a row.
+/// The wheel if no server has more than half of the turns, so that none needs two in a row.
 ///
-/// At each turn the one furthest behind its share goes, as in nginx, except the one that just went,
-/// and unless somebody would be left with too many turns for the rest of the wheel.
+/// Each turn goes to the server furthest behind its share, as in nginx, but not to the one that had the turn
+/// before, and not if some server would then have too many turns left for the rest of the wheel.
 struct Interleaved<'a> {
     turns: &'a [usize],
     length: usize,
-    /// Turns still to go, of each and of all.
+    /// The turns that are left of each server; `all_left` is their sum.
     left: Vec<usize>,
     all_left: usize,
-    /// How far each is behind its share, in turns times the wheel's length.
+    /// How far each server is behind its share, in turns times the wheel's length.
     behind: Vec<isize>,
     first: Option<usize>,
     last: Option<usize>,
@@ -113,7 +113,7 @@ impl<'a> Interleaved<'a> {
         let with_turns = || {
             (0..self.turns.len()).filter(|&index| self.left[index] > 0 && Some(index) != self.last)
         };
-        // Who must go now goes, or it will not fit any more, whoever else goes.
+        // A server whose turns would no longer fit if another one went now has to go first.
         let must = with_turns().find(|&index| !self.fits(index, self.left[index], rest, false));
         must.or_else(|| {
             with_turns()

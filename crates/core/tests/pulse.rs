@@ -1,4 +1,4 @@
-//! Who lives and who is dead, in virtual time.
+//! Which hosts live and which are dead, in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -27,7 +27,7 @@ fn watching(hosts: &[Address]) -> Pulse {
     pulse
 }
 
-/// Ticks from `from` to `to`, and what changed.
+/// Ticks from `from` to `to` ms, and returns what changed.
 fn tick(pulse: &mut Pulse, from: u64, to: u64) -> Vec<Change> {
     for ms in (from..=to).step_by(TICK.as_millis() as usize) {
         pulse.tick(at(ms));
@@ -44,7 +44,7 @@ fn silence_of_daemon_and_program_is_death_and_a_sign_is_life() {
         Some(&Change::Died(host(1)))
     );
     assert!(pulse.is_dead(host(1)));
-    // It is said once, and it is asked on.
+    // The death is reported once, and the host is still asked.
     assert!(tick(&mut pulse, 1100, 5000).is_empty());
     assert_eq!(pulse.tick(at(5050)), vec![host(1)]);
     pulse.handle_sign(at(5060), host(1));
@@ -67,10 +67,10 @@ fn who_did_not_listen_has_heard_nobody_and_that_is_nobodys_death() {
     let mut pulse = watching(&[host(1)]);
     let mut clock = ListeningClock::new(at(0), 2 * HELLO);
     pulse.tick(clock.look(at(200)));
-    // This daemon was not run for a minute.
+    // This daemon does not run for a minute.
     pulse.tick(clock.look(at(60_000)));
     assert_eq!(pulse.poll(), None);
-    // Then it listens, and hears nothing.
+    // From now on the daemon listens, and hears nothing.
     for ms in (60_050..61_500).step_by(50) {
         pulse.tick(clock.look(at(ms)));
     }
@@ -88,7 +88,7 @@ fn strangers_and_those_no_longer_watched_are_nothing() {
     assert!(!pulse.is_dead(host(1)));
 }
 
-/// Ticks from `from` to `to`; these give signs every 200 ms.
+/// Ticks from `from` to `to` ms, while the hosts in `signing` give a sign every 200 ms. Returns what changed.
 fn heard(pulse: &mut Pulse, (from, to): (u64, u64), signing: &[Address]) -> Vec<Change> {
     for ms in (from..=to).step_by(50) {
         if ms % 200 == 0 {
@@ -107,7 +107,7 @@ fn who_hears_nobody_is_cut_off_itself() {
     let mut pulse = watching(&hosts);
     assert!(heard(&mut pulse, (50, 2000), &hosts).is_empty());
     assert!(heard(&mut pulse, (2050, 9000), &[]).is_empty());
-    // It is back: those who live have as long as ever to be heard, and who does not is dead.
+    // The network is back: hosts that live have as long as ever to be heard, and one that is not heard by then is dead.
     assert!(heard(&mut pulse, (9050, 9950), &hosts[..2]).is_empty());
     let died = heard(&mut pulse, (10_000, 10_500), &hosts[..2]);
     assert_eq!(died, [Change::Died(host(3))]);
@@ -129,7 +129,7 @@ fn the_dead_can_be_asked_for() {
 }
 
 proptest! {
-    /// A host that gives a sign at least every `DEAD - 2 ticks` never dies; deaths and lives alternate.
+    /// A host that gives a sign at least every `DEAD - 2 ticks` never dies. Deaths and returns to life alternate.
     #[test]
     fn only_the_silent_die(gaps in prop::collection::vec(0u64..2500, 1..60)) {
         let mut pulse = watching(&[host(1)]);

@@ -1,4 +1,4 @@
-//! What connection servers know of large content.
+//! What connection servers know about large content.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -37,13 +37,13 @@ fn what_several_tell_adds_up_and_goes_with_who_told_it() {
     assert_eq!(all(&known, web()), paths([1, 2, 3]));
     let elsewhere = Endpoint { port: 81, ..web() };
     assert!(all(&known, elsewhere).is_empty());
-    // The file is gone.
+    // The large file is gone from node 1.
     assert!(known.handle(node(1), told([])));
     assert_eq!(all(&known, web()), paths([2, 3]));
     assert!(known.large(web(), |from, _| from == node(1)).is_empty());
 }
 
-/// A data server may have another configuration before this node has.
+/// A data server may get a new configuration before this node does.
 #[test]
 fn what_is_told_too_early_counts_later() {
     let mut known = Known::default();

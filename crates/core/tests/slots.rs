@@ -1,4 +1,4 @@
-//! A slot means one data server for as long as anybody may remember it.
+//! A slot means the same data server for as long as anybody may remember it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ proptest! {
     fn a_slot_changes_hands_only_after_its_quarantine(reloads in vec(reload(), 1..20)) {
         let mut now = Moment::default();
         let mut slots = Slots::new(QUARANTINE);
-        // Who had each slot last, and when.
+        // The data server that had each slot last, and until when.
         let mut had: BTreeMap<Slot, (Address, Moment)> = BTreeMap::new();
         for Reload { after, wanted, restart } in reloads {
             for (slot, address) in slots.taken() {
@@ -27,7 +27,7 @@ proptest! {
             }
             now = now + after;
             if restart {
-                // The map still names those that were taken out.
+                // The map still names data servers that were removed.
                 let map: Vec<_> = had.iter().map(|(slot, (address, _))| (*slot, *address)).collect();
                 slots = Slots::restored(now, QUARANTINE, map);
             }
@@ -53,7 +53,7 @@ struct Reload {
     restart: bool,
 }
 
-/// Up to 256 of 300 data servers, so that the places run out now and then.
+/// Generates a reload with up to 256 of 300 data servers, so that the slots run out now and then.
 fn reload() -> impl Strategy<Value = Reload> {
     let addresses: Vec<_> = (0u16..300)
         .map(|number| {

@@ -1,4 +1,4 @@
-//! What data servers have counted, added up.
+//! The sums of what data servers have counted.
 
 use std::net::Ipv4Addr;
 
@@ -17,7 +17,7 @@ fn counts(requests: u64) -> Counts {
     }
 }
 
-/// So many requests, all by route 5 and for pool 1.
+/// Returns the tallies of a data server with this many requests, all by route 5 and for pool 1.
 fn told(incarnation: u64, requests: u64) -> Tallies {
     let all = counts(requests);
     Tallies::new(incarnation, all, [(1, all)], [(5, all)])
@@ -50,7 +50,7 @@ fn what_is_told_again_counts_once() {
         sum.handle(node(1), told(7, 3));
     }
     sums(&sum, 3);
-    // An older text by a stream that ends.
+    // An older text arrives late, by a stream that ends.
     sum.handle(node(1), told(7, 2));
     sums(&sum, 3);
 }
@@ -68,7 +68,8 @@ fn who_begins_to_count_anew_takes_nothing_back() {
     assert_eq!(sum.all_of(node(1)), counts(8));
 }
 
-/// A data server that is taken out of a service forgets what it has counted for it, and begins at nothing when it is back.
+/// A data server that is taken out of a service forgets what it has counted for that service, and begins at 0 when it
+/// is back.
 #[test]
 fn what_is_not_told_any_more_still_counts() {
     let mut sum = Told::default();
@@ -83,7 +84,7 @@ fn what_is_not_told_any_more_still_counts() {
     sum.handle(node(1), back(2));
     sums(&sum, 5);
     assert_eq!(sum.all_of(node(1)), counts(5));
-    // Nobody has it any more.
+    // The pool and the route no longer exist.
     sum.keep(|id| id != 1, |id| id != 5);
     sums(&sum, 2);
 }

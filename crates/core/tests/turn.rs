@@ -24,7 +24,7 @@ proptest! {
         let wheel = wheel(&weights);
         let most = turns(&wheel, weights.len()).into_iter().max().unwrap();
         let others = wheel.len() - most;
-        // The wheel is walked round and round: its end meets its beginning.
+        // The wheel is walked round and round, so its end is followed by its beginning.
         let rows = wheel.iter().zip(wheel.iter().cycle().skip(1)).filter(|(one, next)| one == next);
         prop_assert_eq!(rows.count(), most.saturating_sub(others), "{:?}", wheel);
     }
@@ -61,8 +61,8 @@ proptest! {
     }
 }
 
-/// Every wheel of up to five servers with up to six turns each: the small cases in which one turn
-/// too many or too few leaves no way out.
+/// Checks every wheel of up to five servers with up to six turns each. In these small cases one turn too many or too
+/// few leaves no way to avoid a row.
 #[test]
 fn small_wheels_have_no_avoidable_rows() {
     let mut checked = 0;
@@ -95,7 +95,7 @@ fn no_servers_have_no_turns_and_one_has_one() {
 fn the_heavy_ones_turns_are_spread_evenly() {
     let weights = [5, 1, 1].map(|weight| NonZeroU8::new(weight).unwrap());
     let wheel = wheel(&weights);
-    // nginx makes a a b a c a a of it, in which a has four turns in a row from end to beginning.
+    // nginx makes "a a b a c a a" of these weights: there, a has four turns in a row from the end to the beginning.
     assert_eq!(wheel, [0, 0, 1, 0, 0, 0, 2]);
 }
 

@@ -1,4 +1,4 @@
-//! What a client hears whose request no server gets.
+//! The agent's own answers, for requests that no server gets.
 
 use std::io;
 use std::net::Shutdown;
@@ -11,26 +11,26 @@ use tokio::time::timeout;
 
 use crate::client::end_in_order;
 
-/// So long a client may take to hear it, and to send more of what nobody reads.
+/// A client may take this long to accept the answer, and may pause this long while it sends more that nobody reads.
 const LINGERS: Duration = Duration::from_secs(5);
-/// And so long, sending, until it ends: some send all of a body before they read.
+/// A client that goes on sending has to end within this time: some send all of a body before they read.
 const LINGERS_AT_MOST: Duration = Duration::from_secs(30);
 
-/// Why.
+/// Why the agent answers a request itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Servers do not understand it, or not all in the same way.
+    /// Servers do not understand the request, or do not all understand it in the same way.
     Bad,
-    /// Its head did not end in time.
+    /// The head of the request did not end in time.
     TooSlow,
-    /// Its head is too long.
+    /// The head of the request is too long.
     TooLarge,
-    /// Nobody answers for it.
+    /// No data server answers for the request.
     Nobody,
 }
 
 impl Answer {
-    /// Status and reason (RFC 9110, section 15; 431: RFC 6585, section 5).
+    /// Status code and reason phrase (RFC 9110, section 15; 431: RFC 6585, section 5).
     fn status(self) -> &'static str {
         match self {
             Self::Bad => "400 Bad Request",
@@ -52,7 +52,7 @@ impl Answer {
         )
     }
 
-    /// Says so, and ends the connection.
+    /// Sends this answer, and ends the connection.
     pub async fn give(self, mut client: TcpStream) -> io::Result<()> {
         let text = self.text();
         timeout(LINGERS, client.write_all(text.as_bytes())).await??;
@@ -60,11 +60,11 @@ impl Answer {
     }
 }
 
-/// Ends the connection in stages (RFC 9112, section 9.6): a RST could take an answer away again from a client that is still
-/// sending.
+/// Ends the connection in stages (RFC 9112, section 9.6), because a RST could destroy the answer before a client that
+/// is still sending has read it.
 pub(super) async fn end(mut client: TcpStream) -> io::Result<()> {
     SockRef::from(&client).shutdown(Shutdown::Write)?;
-    // Small, as very many may have it at once.
+    // The buffer is small, because very many connections may have one at once.
     let mut nothing = [0; 4096];
     let reading = async {
         while timeout(LINGERS, client.read(&mut nothing)).await?? > 0 {}

@@ -1,26 +1,29 @@
-//! What was read of a connection is kept until the connection's next socket has it. No I/O.
+//! Keeps what was read of a connection until the connection's next socket has it. No I/O.
 
 use std::time::Duration;
 
 use baton_abi::Kept;
 use tokio::time::Instant;
 
-/// For so long. What is behind a request may be another one, which waits for the response to that.
+/// What was read is kept at most this long. What is behind a request may be another request, which waits for the
+/// response to the first one.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// A connection that was found nowhere for so long has ended: what brings it to another data server takes milliseconds.
+/// A connection that was found nowhere for this long has ended. It takes only milliseconds to bring a connection to
+/// another data server.
 const GONE_FOR: Duration = Duration::from_secs(3);
 
-/// The frames that bring it, each with the sequence number behind it, in their order.
+/// The client's frames that bring what is kept to the next socket, in their order. Each stands with the sequence number
+/// behind its data.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     pub(super) frames: Vec<(u32, Vec<u8>)>,
-    /// Sequence number behind all, a FIN included.
+    /// Sequence number behind all data, and behind a FIN if there is one.
     pub(super) end: u32,
 }
 
 impl Given {
-    /// Those that bring something that is not there yet.
+    /// Returns the frames with data that the next socket lacks. That socket has all data before `received`.
     pub(super) fn missing(&self, received: u32) -> impl Iterator<Item = &[u8]> {
         let begin = (self.frames).partition_point(|(end, _)| !is_before(received, *end));
         self.frames[begin..]
@@ -28,7 +31,7 @@ impl Given {
             .map(|(_, frame)| frame.as_slice())
     }
 
-    /// The one that tells whether all of it is there.
+    /// Returns the last frame, which shows whether the next socket has all data.
     pub(super) fn last(&self) -> impl Iterator<Item = &[u8]> {
         self.frames
             .last()
@@ -37,7 +40,7 @@ impl Given {
     }
 }
 
-/// Whether it is to be kept still.
+/// Decides whether the data of a connection must still be kept.
 #[derive(Debug)]
 pub(super) struct Keeping {
     end: u32,
@@ -46,21 +49,21 @@ pub(super) struct Keeping {
     gone_since: Option<Instant>,
 }
 
-/// What is known of it.
+/// What is known of the data that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It has not all come.
+    /// The next socket does not have all data.
     Missing,
-    /// It has.
+    /// The next socket has all data.
     Done,
-    /// Its connection is nowhere: it has ended, or was lost.
+    /// The connection was found nowhere: it has ended, or was lost.
     Gone,
-    /// Nobody has taken it for so long that it is given up.
+    /// No socket has taken all data for so long that the agent gives up.
     Late,
 }
 
 impl Keeping {
-    /// All up to `end` is to come.
+    /// Begins to keep data. The next socket has all of it when it has everything before `end`.
     pub(super) fn new(now: Instant, end: u32) -> Self {
         Self {
             end,
@@ -70,7 +73,7 @@ impl Keeping {
         }
     }
 
-    /// After each time that what is missing was sent.
+    /// Says what is known of the data by now. It must be called each time after the missing frames were sent.
     pub(super) fn look(&mut self, now: Instant, kept: Kept) -> State {
         if !is_before(kept.received, self.end) {
             return State::Done;
@@ -91,7 +94,7 @@ impl Keeping {
     }
 }
 
-/// As TCP compares numbers.
+/// Whether `one` comes before `other`, as TCP compares sequence numbers.
 fn is_before(one: u32, other: u32) -> bool {
     (one.wrapping_sub(other) as i32) < 0
 }
@@ -124,7 +127,7 @@ mod tests {
         let mut keeping = Keeping::new(now, END);
         let second = |seconds| now + Duration::from_secs(seconds);
         assert_eq!(keeping.look(second(0), kept(0, 1)), State::Missing);
-        // It was only on its way.
+        // `gone` has not grown: the connection was only on its way.
         assert_eq!(keeping.look(second(2), kept(0, 1)), State::Missing);
         for (seconds, gone) in [(4, 2), (6, 3)] {
             assert_eq!(keeping.look(second(seconds), kept(0, gone)), State::Missing);

@@ -1,4 +1,5 @@
-//! Requests that one packet does not decide: heads in several segments, targets that need normalising, old spellings.
+//! Reads requests that one packet does not decide: heads in several segments, targets that need normalising, old
+//! spellings.
 //!
 //! ```text
 //!  client --part of a head--> this agent's socket, adopted where the request begins
@@ -7,11 +8,12 @@
 //!                                                                             \-------> another data server
 //! ```
 //!
-//! The agent has a connection for milliseconds. As nothing of a response has been sent, the connection is as quiet as it was
-//! before the request's first byte: so the program lets it go on from there, with another socket (`bpf/data_server/agent/reader.h`). What
-//! has been acknowledged to the client is owed to that one. As it was never taken out of this socket, there is no more of it
-//! than the program lets through, and it is sent until the new socket has it, if need be by the next process (`store`). The
-//! server reads the request as its client wrote it, and answers it directly.
+//! The agent has a connection for milliseconds. Nothing of a response has been sent, so the connection is as quiet as
+//! it was before the request's first byte. Therefore the program can let it go on from there, with another socket
+//! (`bpf/data_server/agent/reader.h`). What has been acknowledged to the client is owed to that socket. The agent takes
+//! nothing out of its own socket, so this is never more than the program lets through. The agent sends it until the new
+//! socket has it; if the agent's process ends before, the next process does so (`store`). The server reads the request
+//! as its client wrote it, and answers it directly.
 
 mod answer;
 mod keeping;
@@ -48,66 +50,72 @@ use crate::client::{Ends, Services};
 use crate::listener::Listener;
 use crate::position;
 
-/// So long it takes at most until the program has let a connection go on.
+/// The program has to let a connection go on within this time.
 const GIVES_UP: Duration = Duration::from_secs(3);
 
-/// Between two tries, at first, at most until the program has let it go on, and at most until its socket has all.
+/// The first pause between two tries.
 const SOON: Duration = Duration::from_millis(1);
+/// The longest pause between two tries, until the program has let the connection go on.
 const LATE: Duration = Duration::from_millis(100);
+/// The longest pause between two tries, until the connection's next socket has all data.
 const LATEST: Duration = Duration::from_secs(1);
 
-/// As many packets as it takes at most until the connection server believes that nobody has a connection: it asks all data servers
-/// twice, and passes over some seconds.
+/// This many packets are enough for the connection server to find out that nobody has a connection: it asks all data
+/// servers twice, and lets some seconds pass.
 const PROBES: u32 = 8;
 
-/// As Linux doubles it, and takes half of it and up to nine tenths for a window: more than the program lets through.
+/// Receive buffer of the agent's sockets, bytes. Linux doubles it, and uses between half and nine tenths of that for
+/// the window, which is more than the program lets through.
 const BUFFER: usize = 1 << 17;
 
-/// Where a request goes, as this node's routes say.
+/// Where a request goes, by this node's routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
-    /// The route that it takes; `None`: none takes it, and its pool is the service's own.
+    /// The route that the request takes. `None`: no route takes it, and its pool is the service's own.
     pub route: Option<Route>,
-    /// The hash of its path in its one spelling.
+    /// The hash of the request's normalised path.
     pub path: Option<u64>,
 }
 
-/// A route that leads to a pool, both by the numbers that the program knows them by.
+/// A route that leads to a pool, both as the numbers by which the program knows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Of the route.
+    /// Number of the route.
     pub number: u16,
-    /// Of its pool.
+    /// Number of the route's pool.
     pub pool: u16,
 }
 
-/// The data server's program, and what decides where requests go.
+/// The data server's program, and the routes that decide where requests go.
 pub trait Program: Send + Sync + 'static {
-    /// The door of the connection that this socket has.
+    /// Returns the door of the connection that this socket has.
     ///
     /// # Errors
     /// The program's maps cannot be read.
     fn door(&self, socket: BorrowedFd<'_>, flow: &TcbKey) -> io::Result<Option<Door>>;
 
-    /// How long clients of this cluster address and port may take for the head of a request; `None`: nobody answers there any more.
+    /// How long clients of this cluster address and port may take for the head of a request. `None`: nobody answers
+    /// there anymore.
     fn head_timeout(&self, cluster: SocketAddrV4) -> Option<Duration>;
 
-    /// Where a request to this cluster address and port goes; `None`: that is not known yet.
+    /// Where a request to this cluster address and port goes. `None`: that is not known yet.
     fn lead(&self, cluster: SocketAddrV4, request: &Request) -> Option<Lead>;
 
-    /// Tells the program what was read of the request that this socket's connection begins with.
+    /// Tells the program what was read of the request with which this socket's connection begins.
     ///
     /// # Errors
     /// The program's maps cannot be written.
     fn tell(&self, socket: BorrowedFd<'_>, read: &HaveRead) -> io::Result<()>;
 
-    /// From that sequence number on, what was read of the connection is kept here until its next socket has it.
+    /// Tells the program that this node keeps, from the sequence number `begin` on, what was read of the connection,
+    /// until the connection's next socket has it.
     ///
     /// # Errors
     /// The program's maps cannot be written.
     fn keep(&self, flow: &TcbKey, begin: u32) -> io::Result<()>;
 
-    /// What is known of that socket, on whatever data server it is; `None`: there was no room for it.
+    /// What is known of the connection's next socket, on whatever data server it is. `None`: there was no room for the
+    /// connection.
     ///
     /// # Errors
     /// The program's maps cannot be read.
@@ -116,31 +124,33 @@ pub trait Program: Send + Sync + 'static {
     /// The MAC address of the interface by which frames are sent in.
     fn mac(&self) -> [u8; 6];
 
-    /// A client's frame comes in.
+    /// Sends a client's frame in, as if it came from the network.
     ///
     /// # Errors
     /// The kernel refuses it.
     fn send(&self, frame: &[u8]) -> io::Result<()>;
 
-    /// The client that this frame is of is asked where it is: what it answers takes the way of all that it sends.
+    /// Probes the client whose frame this is. The client answers with an acknowledgement of its position, which takes
+    /// the way of all that it sends.
     ///
     /// # Errors
     /// The kernel refuses it.
     fn probe(&self, frame: &[u8]) -> io::Result<()>;
 }
 
-/// What has been done, for the metrics.
+/// Counts what the reader has done, for the metrics.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Connections that came to be read.
+    /// Connections that were accepted so that their requests could be read.
     pub accepted: AtomicU64,
-    /// Of these, not to a service: somebody on this host connected to the listener itself. Reset.
+    /// Accepted connections that were to no service, because somebody on this host connected to the listener itself.
+    /// They were reset.
     pub foreign: AtomicU64,
-    /// Of these, went on to a server with their request.
+    /// Accepted connections that went on to a server with their request.
     pub given: AtomicU64,
-    /// Of these, were answered here, with an error.
+    /// Accepted connections that were answered here, with an error.
     pub answered: AtomicU64,
-    /// Of these, ended before their request was whole, or broke.
+    /// Accepted connections that ended before their request was whole, or broke.
     pub failed: AtomicU64,
 }
 
@@ -150,7 +160,7 @@ enum Outcome {
     Answered,
 }
 
-/// The listener, and what serves it.
+/// The listener for connections whose requests are to be read, and what serves them.
 pub struct Reader {
     listener: Listener,
     program: Arc<dyn Program>,
@@ -160,7 +170,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Listens on 127.0.0.1, at a port of the kernel's choice.
+    /// Makes a reader that listens on 127.0.0.1, at a port of the kernel's choice.
     ///
     /// # Errors
     /// [`baton_net::Error::System`].
@@ -180,17 +190,18 @@ impl Reader {
         })
     }
 
-    /// The port it listens on, for `settings.reader_port` of the data server program.
+    /// The port that the reader listens on, for `settings.reader_port` of the data server program.
     pub fn port(&self) -> u16 {
         self.listener.port()
     }
 
-    /// What it has done; stays readable while it runs.
+    /// The reader's counters, which stay readable while it runs.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
 
-    /// Reads until dropped, and then ends every connection. First it takes over what an earlier process kept.
+    /// Reads requests until this future is dropped, which ends every connection. First it takes over what an earlier
+    /// process kept.
     pub async fn run(self) {
         let Self {
             listener,
@@ -240,10 +251,10 @@ async fn serve(
     counter.fetch_add(1, Relaxed);
 }
 
-/// What an earlier process kept of a connection.
+/// Sends in what an earlier process kept of a connection.
 async fn see_left(left: Left, program: Arc<dyn Program>, store: Arc<Store>) {
     let Left { flow, begin, given } = left;
-    // The program's maps may be new.
+    // The program's maps may be new, and not know this connection.
     let known = program.kept(&flow).and_then(|kept| match kept {
         Some(_) => Ok(()),
         None => program.keep(&flow, begin),
@@ -262,8 +273,10 @@ async fn see_left(left: Left, program: Arc<dyn Program>, store: Arc<Store>) {
     }
 }
 
-/// A connection that is nowhere has ended, or was lost with an earlier process, and then its client waits: it was told that all
-/// has come. Whichever it is the client knows: if it is still there, the connection server resets it, as each that nobody has.
+/// Probes the client of a connection that was found nowhere. Either the connection has ended, or it was lost with an
+/// earlier process. In the second case its client waits, because all that it sent was acknowledged. Only the client
+/// knows which case it is: if it still has the connection, the connection server resets it, like every connection that
+/// nobody has.
 async fn make_it_speak(program: &dyn Program, given: &Given) -> io::Result<()> {
     for _ in 0..PROBES {
         given.last().try_for_each(|frame| program.probe(frame))?;
@@ -297,28 +310,28 @@ async fn read(
     outcome
 }
 
-/// One that is read.
+/// A connection whose request is read.
 struct Connection {
     client: TcpStream,
     ends: Ends,
     flow: TcbKey,
-    /// Sequence number of its request's first byte.
+    /// Sequence number of the request's first byte.
     begin: u32,
     program: Arc<dyn Program>,
     store: Arc<Store>,
 }
 
-/// All that has come.
+/// All that has come from the request's first byte on.
 struct Come {
     text: Vec<u8>,
-    /// Sequence numbers of what the client is to get next, and behind what has come.
+    /// Sequence number of the byte that the client is to get next, and the one behind all that has come.
     next: (u32, u32),
 }
 
 impl Come {
-    /// Whether the client sends no more. `None`: there is less than was said.
+    /// Whether the client sends no more. `None`: the text is shorter than the sequence numbers say.
     fn has_ended(&self, begin: u32) -> Option<bool> {
-        // As much as a receive buffer holds.
+        // The text fits in a receive buffer, so its length fits in 32 bits.
         match self
             .next
             .1
@@ -326,7 +339,7 @@ impl Come {
             .wrapping_sub(self.text.len() as u32)
         {
             0 => Some(false),
-            // A FIN has a number of its own.
+            // A FIN has a sequence number of its own.
             1 => Some(true),
             _ => None,
         }
@@ -348,13 +361,14 @@ impl Connection {
                 body,
             } => (request, head, body),
             Verdict::Answer(answer) => return self.answer(answer).await,
-            // As servers do: without an answer, and in order.
+            // The client has ended before its head was whole. Servers close such a connection in order and without an
+            // answer.
             Verdict::Wait => {
                 answer::end(self.client).await?;
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         };
-        // Before anything is known of routes, nobody may guess.
+        // Before the routes are known, nobody may guess.
         let Some(lead) = self.program.lead(self.ends.cluster, &request) else {
             return self.answer(Answer::Nobody).await;
         };
@@ -380,7 +394,8 @@ impl Connection {
         .await
     }
 
-    /// Servers pass over line ends between requests: who has sent no more has asked for nothing.
+    /// Ends a connection whose head is not whole in time. Servers skip line ends between requests, so a client that has
+    /// sent nothing else has asked for nothing and gets no answer.
     async fn end_late(self) -> io::Result<Outcome> {
         let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
         if !self.look()?.text.iter().all(is_line_end) {
@@ -391,7 +406,7 @@ impl Connection {
     }
 
     async fn answer(self, answer: Answer) -> io::Result<Outcome> {
-        // From now on all that comes is let through, to be thrown away.
+        // From now on the program lets everything through, only to be thrown away.
         self.program.tell(
             self.client.as_fd(),
             &HaveRead {
@@ -403,12 +418,12 @@ impl Connection {
         Ok(Outcome::Answered)
     }
 
-    /// Until the head is whole, or cannot be any more.
+    /// Waits until the head is whole, or can no longer become whole.
     async fn await_head(&self) -> io::Result<Verdict> {
         let mut had = 0;
         loop {
             let ready = self.client.ready(Interest::READABLE).await?;
-            // What has come before a RST can be read still.
+            // Data that came before a RST can still be read, so reading alone does not show the RST.
             if let Some(error) = self.client.take_error()? {
                 return Err(error);
             }
@@ -421,7 +436,7 @@ impl Connection {
             };
             let verdict = match self.client.try_io(Interest::READABLE, look) {
                 Ok(come) => {
-                    // No head ends but with a line.
+                    // A head ends only where a line ends.
                     let ends_line = come.text[had..].contains(&b'\n');
                     had = come.text.len();
                     if ends_line || had >= LONGEST {
@@ -433,14 +448,14 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => Verdict::Wait,
                 Err(error) => return Err(error),
             };
-            // A socket whose client sends no more is ready for ever.
+            // The socket of a client that sends no more is ready forever.
             if verdict != Verdict::Wait || ready.is_read_closed() {
                 return Ok(verdict);
             }
         }
     }
 
-    /// What has come stays where it is.
+    /// Returns what has come, and leaves it in the socket.
     fn look(&self) -> io::Result<Come> {
         let next = position::next_bytes(&self.client)?;
         let mut text = vec![0; next.1.wrapping_sub(self.begin) as usize];
@@ -450,7 +465,8 @@ impl Connection {
         Ok(Come { text, next })
     }
 
-    /// The connection goes on with its server, or another data server. Whatever else has come meanwhile goes along.
+    /// Sends the request to the program until the connection goes on, with this host's server or another data server.
+    /// Whatever else has come meanwhile goes along.
     async fn give(self, mut read: HaveRead) -> io::Result<Outcome> {
         let until = Instant::now() + GIVES_UP;
         let mut pause = SOON;
@@ -475,7 +491,7 @@ impl Connection {
                 }
                 let stream = self.stream(&door, come.next.0);
                 given = frames(&stream, self.begin, &come, has_ended);
-                // Without room for it, it is lost with this process.
+                // If there is no room for the file, what is kept is lost with this process.
                 if let Err(error) = self.store.put(&self.flow, &given) {
                     tracing::debug!(%error, "what is kept of a connection cannot be written");
                 }
@@ -502,18 +518,18 @@ impl Connection {
             cluster: self.ends.cluster,
             ack,
             window: u16::from_be(door.be_window),
-            // What is to be echoed the program knows.
+            // The program knows which timestamp to echo.
             stamps: is_stamped.then_some((door.tsval, 0)),
         }
     }
 }
 
-/// Until the connection's socket, wherever that is by now, has all: what a client was told to have come it does not send
-/// again.
+/// Sends in what is missing until the connection's socket, wherever that is by now, has all data. The client does not
+/// send again what was acknowledged to it.
 async fn see_received(program: &dyn Program, flow: &TcbKey, given: &Given) -> io::Result<State> {
     let mut keeping = Keeping::new(Instant::now(), given.end);
     let mut pause = SOON;
-    // Mostly all has.
+    // In most cases that socket has all data already, and the last frame is enough to show it.
     send(program, given.last())?;
     loop {
         sleep(pause).await;
@@ -530,8 +546,9 @@ async fn see_received(program: &dyn Program, flow: &TcbKey, given: &Given) -> io
     }
 }
 
-/// A connection that is nowhere has been answered and has ended before this was seen. If instead it was lost with its data
-/// server, then the connection server sees to its client, as to all of a dead one.
+/// The outcome of a connection that was given away. A connection that is found nowhere was answered and has ended
+/// before the agent noticed. If instead it was lost with its data server, the connection server takes care of its
+/// client, as of all clients of a dead data server.
 fn given_up(state: State) -> io::Result<Outcome> {
     match state {
         State::Done | State::Gone => Ok(Outcome::Given),
@@ -545,14 +562,14 @@ fn send<'a>(program: &dyn Program, mut frames: impl Iterator<Item = &'a [u8]>) -
     frames.try_for_each(|frame| program.send(frame))
 }
 
-/// All that has come, each request with a frame that it begins.
+/// Returns frames for all that has come. Each request begins a frame.
 fn frames(stream: &Stream, begin: u32, come: &Come, has_ended: bool) -> Given {
     let (mut frames, mut seq) = (Vec::new(), begin);
     let mut requests = requests(&come.text).into_iter().peekable();
     while let Some(request) = requests.next() {
         let ends = has_ended && requests.peek().is_none();
         frames.extend(stream.frames(seq, request, PIECE, ends));
-        // Not much, of numbers that wrap around.
+        // The length is small, and sequence numbers wrap around.
         seq = seq.wrapping_add(request.len() as u32);
     }
     Given {

@@ -1,6 +1,7 @@
-//! What is kept of connections outlives the daemon: clients do not send again what they were told to have come. Each
-//! connection has a file, written before the first frame of it leaves and removed when its next socket has all, or the
-//! connection has ended. So what an agent finds there at its start is what one that was killed still owed.
+//! Files by which what is kept of connections outlives the daemon, because clients do not send again what was
+//! acknowledged to them. Each connection has a file. It is written before the connection's first frame leaves, and
+//! removed when the connection's next socket has all data or the connection has ended. So the files that an agent finds
+//! at its start are what an agent that was killed still owed.
 
 use std::fs;
 use std::io;
@@ -11,35 +12,36 @@ use baton_net::client_frame::Segment;
 
 use super::keeping::Given;
 
-/// Of one that is being written.
+/// Extension of a file that is being written.
 const UNFINISHED: &str = "new";
 
-/// Where the files are: a directory in memory, of this node alone.
+/// The directory of the files. It is in memory, and belongs to this node alone.
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
 }
 
-/// What was kept of a connection.
+/// What an earlier process kept of a connection.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) flow: TcbKey,
-    /// Sequence number of its first byte.
+    /// Sequence number of the first byte that is kept.
     pub(super) begin: u32,
     pub(super) given: Given,
 }
 
 impl Store {
-    /// Makes the directory, unless it is there.
+    /// Makes the directory, unless it exists already.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The directory cannot be made.
     pub fn open(dir: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&dir)?;
         Ok(Self { dir })
     }
 
-    /// Takes the place of what was kept of this connection before: a process that is killed leaves the one or the other.
+    /// Writes what is kept of this connection, in place of what was kept before. A process that is killed meanwhile
+    /// leaves one of the two.
     pub(super) fn put(&self, flow: &TcbKey, given: &Given) -> io::Result<()> {
         let path = self.path(flow);
         let unfinished = path.with_extension(UNFINISHED);
@@ -47,7 +49,7 @@ impl Store {
         fs::rename(unfinished, path)
     }
 
-    /// Nothing of this connection is kept any more.
+    /// Removes what is kept of this connection.
     pub(super) fn remove(&self, flow: &TcbKey) {
         if let Err(error) = fs::remove_file(self.path(flow))
             && error.kind() != io::ErrorKind::NotFound
@@ -56,7 +58,7 @@ impl Store {
         }
     }
 
-    /// What an earlier process has left. What cannot be read is of no use to anybody: it is removed.
+    /// Returns what an earlier process has left. Files that cannot be read are of no use to anybody, and are removed.
     pub(super) fn left(&self) -> io::Result<Vec<Left>> {
         let mut all = Vec::new();
         for file in fs::read_dir(&self.dir)? {
@@ -77,7 +79,7 @@ impl Store {
     }
 }
 
-/// The sequence number behind all, then each frame with its length in front.
+/// Returns the content of a file: the sequence number behind all data, then each frame with its length in front.
 fn write(given: &Given) -> Vec<u8> {
     let mut bytes = given.end.to_le_bytes().to_vec();
     for (_, frame) in &given.frames {
@@ -88,7 +90,7 @@ fn write(given: &Given) -> Vec<u8> {
 }
 
 fn read_file(path: &Path) -> Option<Left> {
-    // Its frames had not left.
+    // No frame of an unfinished file has left.
     if path
         .extension()
         .is_some_and(|extension| extension == UNFINISHED)
@@ -98,7 +100,7 @@ fn read_file(path: &Path) -> Option<Left> {
     read(&fs::read(path).ok()?)
 }
 
-/// `None`: this is nothing that was written here.
+/// Reads the content of a file. `None`: it is not what `write` returns.
 fn read(bytes: &[u8]) -> Option<Left> {
     let (end, mut rest) = number(bytes)?;
     let mut frames = Vec::new();
@@ -108,7 +110,7 @@ fn read(bytes: &[u8]) -> Option<Left> {
         let (frame, behind) = behind.split_at_checked(length as usize)?;
         let segment = Segment::read(frame).ok()?;
         first.get_or_insert((segment.key, segment.seq));
-        // As long as a packet at most.
+        // A payload is at most as long as a packet.
         let next = segment.seq.wrapping_add(segment.payload.len() as u32);
         frames.push((next, frame.to_vec()));
         rest = behind;

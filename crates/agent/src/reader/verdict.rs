@@ -1,46 +1,46 @@
-//! What is to become of a request, of which so much has come. No I/O.
+//! Decides what is to become of a request, by the bytes of it that have come so far. No I/O.
 
 use baton_abi::READ_BYTES_MOST;
 use baton_core::rules::{Body, Request, head_length};
 
 use super::answer::Answer;
 
-/// The longest head, bytes: more the program does not let through.
+/// The longest head, bytes. The program does not let more through.
 pub(super) const LONGEST: usize = READ_BYTES_MOST as usize;
 
-/// Sequence numbers, of 32 bits, do not tell well of more.
+/// A body of this many bytes or more is large: sequence numbers of 32 bits do not say well where it ends.
 const LARGE_BODY: u64 = 1 << 30;
 
-/// How far a body goes.
+/// Where a body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// So many bytes.
+    /// The body has this many bytes.
     Bytes(u32),
-    /// So many, which sequence numbers do not tell: who follows it counts them.
+    /// The body has this many bytes, too many for sequence numbers. Whoever follows the body counts them.
     Large(u64),
-    /// To its last chunk.
+    /// The body ends with its last chunk.
     Chunked,
 }
 
-/// What is to be done.
+/// What is to be done with a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Its head goes on.
+    /// The head is not whole yet.
     Wait,
-    /// Whoever answers for it gets it.
+    /// The request goes to the data server that answers for it.
     Give {
-        /// All that it says.
+        /// All that the head says.
         request: Box<Request>,
-        /// Bytes of its head.
+        /// Length of the head, bytes.
         head: u32,
-        /// What follows that.
+        /// Where the body ends that follows the head.
         body: Extent,
     },
-    /// It gets this answer from here.
+    /// The agent itself gives this answer.
     Answer(Answer),
 }
 
-/// Of the bytes with which a request begins.
+/// Decides about the request that begins with `text`.
 pub(super) fn judge(text: &[u8]) -> Verdict {
     let Some(length) = head_length(text) else {
         return if text.len() >= LONGEST {
@@ -70,8 +70,8 @@ pub(super) fn judge(text: &[u8]) -> Verdict {
     }
 }
 
-/// Nobody is to leave HTTP/1 for a protocol whose requests nobody here reads: that this head asks for HTTP/2 its server does not
-/// see (RFC 7540, 3.2). It is as long as before.
+/// Hides from the server that this head asks for HTTP/2 (RFC 7540, 3.2), so that no client leaves HTTP/1 for a protocol
+/// whose requests nobody here reads. The length of the head stays the same.
 pub(super) fn hide_http2(head: &mut [u8]) {
     const NAME: &[u8] = b"upgrade:";
     const HTTP2: &[u8] = b"h2c";
@@ -90,8 +90,9 @@ pub(super) fn hide_http2(head: &mut [u8]) {
     }
 }
 
-/// The requests in the text, and what is behind the last whole one: the program judges each by the frame that it begins with, and
-/// so it does with a body that it has to follow.
+/// Splits the text into its requests and what is behind the last whole one. The program judges each request by the
+/// frame that it begins. In the same way it judges a body that it has to follow, so such a body begins a part of its
+/// own.
 pub(super) fn requests(mut text: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     while !text.is_empty() {

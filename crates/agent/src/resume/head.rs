@@ -1,9 +1,9 @@
-//! The head of a response: whether the response is the one that a client has begun to get.
+//! Reads the head of a response, and decides whether the response is the one that a client has begun to get.
 //!
-//! A client that has some bytes gets the following ones from another server. For these to fit, the heads
-//! must be of the same length, and the bodies the same. The operator vouches for the bodies (`resume`), as
-//! far as the heads agree: status, length, ETag, Last-Modified and the length of the head itself are in its
-//! digest. Other fields may say what they like, as Date does.
+//! A client that has a part of a response gets the following bytes from another server. For these to fit, the heads
+//! must be of the same length, and the bodies the same. The operator vouches for the bodies (`resume`), as far as the
+//! heads agree: status, length, ETag, Last-Modified and the length of the head itself are in its digest. Other fields
+//! may differ, as Date does.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -12,42 +12,43 @@ use baton_abi::{
 };
 use baton_wire::HeadDigest;
 
-/// The longest head, bytes.
+/// The longest head that is read, bytes.
 pub(super) const LONGEST: usize = 64 * 1024;
 
 const FIELDS: usize = 96;
 
-/// Content-Type of what each server cuts up in its own way: the parts of a 206 of several ranges (RFC 9110, 14.6).
+/// Content-Type of content that each server divides in its own way: the parts of a 206 with several ranges (RFC 9110,
+/// 14.6).
 const MULTIPART: &[u8] = b"multipart/";
 
-/// What a head says.
+/// The contents of a response's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// What tells it from others.
+    /// Digest that tells this head from others.
     pub digest: HeadDigest,
-    /// Of head and body, bytes.
+    /// Length of head and body, bytes.
     pub length: u64,
     parts: Parts,
 }
 
-/// Why a response cannot be resumed.
+/// The reason why a response cannot be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unfit {
-    /// Its status, or type, is none whose content is known to be the same.
+    /// Its status or its type is not one whose content is known to be the same.
     Status,
     /// It does not say how long it is.
     NoLength,
-    /// It is shorter than what the client has, or 4 GiB and longer.
+    /// It is shorter than what the client has, or has 4 GiB or more.
     Length,
-    /// It is known to be another one.
+    /// It is known to be another response.
     Differs,
 }
 
 impl Head {
-    /// Of the answer to `request` that begins with `bytes`; `None`: there must be more of it.
+    /// Reads the head of the answer to `request` that begins with `bytes`. `None`: the head is not whole yet.
     ///
     /// # Errors
-    /// [`Unfit`], if it cannot be resumed.
+    /// [`Unfit`], if the response cannot be resumed.
     pub fn read(request: &[u8], bytes: &[u8]) -> Result<Option<Self>, Unfit> {
         let Some(parts) = Parts::read(bytes).map_err(|NoHead| Unfit::Status)? else {
             return Ok(None);
@@ -59,8 +60,8 @@ impl Head {
         }))
     }
 
-    /// Whether a client that has so many bytes of a response, of which this is known, can have the rest of
-    /// this one.
+    /// Whether a client can get the rest of this response, if it has `had` bytes of a response of which `digest` and
+    /// `length` are known.
     ///
     /// # Errors
     /// [`Unfit`], if it cannot.
@@ -82,16 +83,16 @@ impl Head {
     }
 }
 
-/// What can be seen of a response that leaves.
+/// What can be seen of a response that leaves this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Glimpse {
-    /// What tells its head from others.
+    /// Digest that tells the response's head from others.
     pub digest: HeadDigest,
-    /// Of head and body, bytes, if it has a body, as the answer to HEAD has not.
+    /// Length of head and body, bytes, provided that the response has a body. The answer to HEAD has none.
     pub length: Option<NonZeroU32>,
 }
 
-/// What can be seen of the head in `bytes`, with which a response begins; `None`: that is no response.
+/// Returns what can be seen of the head in `bytes`, with which a response begins. `None`: no response begins like this.
 pub fn glimpse(bytes: &[u8]) -> Option<Glimpse> {
     if let Some(parts) = Parts::read(bytes).ok()? {
         return Some(Glimpse {
@@ -102,7 +103,7 @@ pub fn glimpse(bytes: &[u8]) -> Option<Glimpse> {
             }),
         });
     }
-    // The lines that are there, as if they were all.
+    // The lines that have come are read as if they were all.
     let end = bytes.windows(2).rposition(|two| two == b"\r\n")? + 2;
     let mut parts = Parts::read(&[&bytes[..end], b"\r\n"].concat()).ok()??;
     parts.size = None;
@@ -115,23 +116,23 @@ pub fn glimpse(bytes: &[u8]) -> Option<Glimpse> {
 
 struct NoHead;
 
-/// What of a head is looked at.
+/// The parts of a head that matter here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Parts {
     status: u16,
-    /// Of the head, bytes; `None`: not all of it is known.
+    /// Length of the head, bytes. `None`: not all of the head is known.
     size: Option<u64>,
     length: Option<Vec<u8>>,
     etag: Option<Vec<u8>>,
     modified: Option<Vec<u8>>,
-    /// Whether its body comes in pieces, or otherwise than it is.
+    /// Whether the body comes in chunks, or is encoded otherwise.
     is_coded: bool,
-    /// Whether it is of several ranges, with a boundary between them that each server makes up.
+    /// Whether the body consists of several ranges, with a boundary between them that each server makes up.
     is_in_parts: bool,
 }
 
 impl Parts {
-    /// `None`: there must be more of it.
+    /// Reads the parts of the head with which `bytes` begins. `None`: the head is not whole yet.
     fn read(bytes: &[u8]) -> Result<Option<Self>, NoHead> {
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut response = httparse::Response::new(&mut fields);
@@ -159,12 +160,12 @@ impl Parts {
         }))
     }
 
-    /// Head and body of the answer to `request`, bytes.
+    /// Length of head and body of the answer to `request`, bytes.
     fn whole(&self, request: &[u8]) -> Result<u64, Unfit> {
         if !matches!(self.status, 200 | 206 | 304) || self.is_in_parts {
             return Err(Unfit::Status);
         }
-        // Where the pieces of a chunked body end, each server decides anew.
+        // Each server decides anew where the pieces of a chunked body end.
         if self.is_coded {
             return Err(Unfit::NoLength);
         }
@@ -181,7 +182,7 @@ impl Parts {
             .ok_or(Unfit::Length)
     }
 
-    /// Bits of `enum head_part`: what is not here.
+    /// Returns the bits of `enum head_part` for the parts that are not here.
     fn absent(&self) -> u16 {
         let parts = [
             (self.size.is_none(), HEAD_PART_SIZE),
@@ -193,7 +194,7 @@ impl Parts {
         absent.map(|(_, part)| *part as u16).sum() // bits that C keeps in 16
     }
 
-    /// Of all but the parts that are not to be in it. A field that is not in the head is an empty one.
+    /// Returns a digest of all parts but those in `unseen`. A field that is not in the head counts as an empty one.
     fn digest(&self, unseen: u16) -> HeadDigest {
         let mut digest = Digest::default();
         let mut add = |part: u32, value: &[u8]| {
@@ -214,15 +215,16 @@ impl Parts {
     }
 }
 
-/// Digits alone (RFC 9110, section 8.6), and not the sign that a number of Rust may have.
+/// Reads a length that consists of digits alone (RFC 9110, section 8.6), without the sign that a number of Rust may
+/// have.
 fn read_length(value: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(value).ok()?.trim();
     let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|_| are_digits)
 }
 
-/// FNV-1a, which no release will change: nodes of two releases must agree. Each value ends with a byte that
-/// no field has, so that two of them cannot be taken for others.
+/// A hash by FNV-1a. No release will change it, because nodes of two releases must agree. Each value ends with a byte
+/// that no field has, so that two values cannot be taken for two others.
 struct Digest(u64);
 
 impl Default for Digest {
@@ -291,7 +293,7 @@ mod tests {
             glimpse(text).length.map(NonZeroU32::get),
             Some(all.length as u32)
         );
-        // So much of it: up to its status, its length, its tag.
+        // The part that is seen ends behind the status, the length or the tag.
         for (seen, with_length, with_tag) in
             [(20, false, false), (37, true, false), (50, true, true)]
         {

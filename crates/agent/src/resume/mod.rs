@@ -1,4 +1,4 @@
-//! The rest of a response that another data server has begun.
+//! Sends the rest of a response that another data server has begun.
 //!
 //! ```text
 //!  order --> the same request to the local server --> its head is read: is it the same response?
@@ -6,9 +6,9 @@
 //!                     where the client is, its socket says: what it has is read away, the rest passed on
 //! ```
 //!
-//! The connection is adopted into a listener of its own with one acknowledgement of the client, so the
-//! socket's next byte is exactly the one that the client does not have yet. From there on this is a relay:
-//! what the client asks next goes to the same server, or the connection moves on, as any other.
+//! The connection is adopted into a listener of its own with one acknowledgement of the client, so the socket's next
+//! byte is exactly the one that the client does not have yet. From there on this is a relay: the client's next requests
+//! go to the same server, or the connection moves on like any other.
 
 mod head;
 mod ordered;
@@ -36,84 +36,87 @@ use crate::listener::Listener;
 use crate::routing::Routing;
 use crate::server::Server;
 
-/// How long the local server may take until the head of its response is there: less than who ordered it waits.
+/// The head of the local server's response must have come within this time, which is shorter than the time that the
+/// node which ordered it waits.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// How long a response waits for its connection: a client may be away for a while.
 const KEEP: Duration = Duration::from_secs(120);
-/// How long an order that was taken back may come again.
+/// For this long after an order was taken back, a late copy of that order has no effect.
 const TAKEN_BACK: Duration = Duration::from_secs(10);
 
-/// Hears how each response goes on, before any of it leaves: nobody else sees where it ends.
+/// Is called with a connection's socket and the state of its response before any of the rest leaves, because nobody
+/// else sees where that response ends.
 pub type Witness = Box<dyn Fn(BorrowedFd<'_>, &Response) + Send + Sync>;
 
-/// A connection that has come for its response: which, the order's number, and the response.
+/// A connection that has come for its response: its ends, the number of the order, and the response.
 pub type Beginning = (Ends, u64, Found);
 
-/// Where these come out.
+/// The receiver of connections that have come for their responses.
 pub type Beginnings = mpsc::UnboundedReceiver<Beginning>;
 
-/// What is wanted.
+/// An order for the rest of a response.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// Whose response.
+    /// The connection whose response is ordered.
     pub ends: Ends,
-    /// Tells this order from others about the same connection.
+    /// A number that tells this order from others about the same connection.
     pub number: u64,
-    /// What the client asked for, as it sent it. Empty: the order whose number stands in `digest` is taken
-    /// back, if its connection has not come.
+    /// The client's request, as the client sent it. If it is empty, the order whose number stands in `digest` is taken
+    /// back, unless its connection has come.
     pub request: Vec<u8>,
     /// Sequence number of the response's first byte.
     pub start: u32,
-    /// The client has at least what comes before this one.
+    /// The client has at least all bytes before this sequence number.
     pub acknowledged: u32,
-    /// What is known of the response's head.
+    /// Digest of the response's head, as far as that is known.
     pub digest: Option<HeadDigest>,
-    /// And of the length of all of it.
+    /// Length of the whole response, bytes, if it is known.
     pub length: Option<u64>,
 }
 
-/// What has become of an order.
+/// The state of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The response is here, and waits for its connection.
     Ready(Found),
-    /// And the connection has come.
+    /// The response is here, and its connection has come.
     Begun(Found),
-    /// The client has all of it.
+    /// The client has the whole response already.
     Complete(Found),
-    /// It is not the same, or nobody can tell.
+    /// The response is not the same, or nobody can tell.
     Unfit(Unfit),
     /// The local server does not answer.
     Unreachable,
-    /// Too many wait.
+    /// Too many responses are here already.
     Full,
 }
 
-/// The response that is here.
+/// The response that the local server gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What tells its head from others.
+    /// Digest that tells the response's head from others.
     pub digest: HeadDigest,
-    /// Head and body, bytes.
+    /// Length of head and body, bytes.
     pub length: u64,
 }
 
-/// What has been done, for the metrics.
+/// Counts what was done, for the metrics.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Orders.
+    /// Orders that were accepted.
     pub ordered: AtomicU64,
     /// Connections that came for their response.
     pub begun: AtomicU64,
-    /// Connections that nothing was ordered for, or too late. Reset.
+    /// Connections that were reset because nothing was ordered for them, or too late.
     pub foreign: AtomicU64,
-    /// The client is not where the response is, or one of the connections broke. Reset.
+    /// Connections that were reset because the client is not where the response is, or one of the two connections
+    /// broke.
     pub failed: AtomicU64,
-    /// Came to a regular end in both directions.
+    /// Connections that came to a regular end in both directions.
     pub finished: AtomicU64,
 }
 
-/// Takes orders. Cloned, it is the same one.
+/// Takes orders for responses. All its clones share the same listener and the same orders.
 #[derive(Clone)]
 pub struct Resumer {
     shared: Arc<Shared>,
@@ -129,8 +132,8 @@ struct Shared {
 }
 
 impl Resumer {
-    /// Listens on 127.0.0.1, at a port of the kernel's choice, and works until the runtime ends. Connections
-    /// that have come for their responses come out of the receiver, with the number of the order.
+    /// Listens on 127.0.0.1, at a port of the kernel's choice, and works until the runtime ends. The receiver yields
+    /// each connection that has come for its response, with the number of the order.
     ///
     /// # Errors
     /// [`baton_net::Error::System`].
@@ -160,18 +163,19 @@ impl Resumer {
         Ok((Self { shared, port }, beginnings))
     }
 
-    /// The port it listens on, for `settings.resume_port` of the data server program.
+    /// The port of the listener, for `settings.resume_port` of the data server program.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// What it has done; stays readable.
+    /// The counters, which stay readable.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.shared.counters)
     }
 
-    /// Gets the response. The same order again says what has become of it; another one for the same
-    /// connection takes its place. `None`: an answer to the same order is under way.
+    /// Gets the response from the local server. If the same order comes again, this says what has become of it; another
+    /// order for the same connection takes its place. `None`: the same order is still being answered, or was taken
+    /// back.
     pub async fn order(&self, order: &Order) -> Option<Outcome> {
         if order.request.is_empty() {
             if let Some(number) = order.digest.map(HeadDigest::value) {
@@ -213,7 +217,8 @@ impl Resumer {
 }
 
 impl Shared {
-    /// The local server's answer, as far as its head, if that is the head of the response that the client has begun to get.
+    /// Gets the local server's answer, as far as its head, if that is the head of the response that the client has
+    /// begun to get.
     async fn fetch(
         &self,
         order: &Order,
@@ -252,7 +257,7 @@ async fn serve(client: TcpStream, ends: Option<Ends>, shared: Arc<Shared>) {
         return;
     };
     counters.begun.fetch_add(1, Relaxed);
-    // Nobody listens any more when the daemon ends, and with it this.
+    // Nobody receives this anymore only when the daemon ends, and then this task ends too.
     let _ = shared.begun.send((ends, taken.number, taken.found));
     let number = taken.number;
     let result = rest::pass_on(

@@ -8,14 +8,14 @@ use tokio::net::TcpStream;
 use super::{Found, Order, Outcome};
 use crate::client::Ends;
 
-/// So many may wait at once.
+/// While this many responses are here, no further order is accepted.
 const WAITING: usize = 4096;
 
-/// All of them, by connection: of each connection there is one.
+/// All ordered responses, by connection. Each connection has at most one.
 #[derive(Debug, Default)]
 pub(super) struct Responses(Mutex<HashMap<Ends, Ordered>>);
 
-/// A response that was ordered, and where it is by now.
+/// A response that was ordered, and its state.
 #[derive(Debug)]
 struct Ordered {
     number: u64,
@@ -31,7 +31,7 @@ enum State {
     TakenBack,
 }
 
-/// The local server's answer, of which this much was read.
+/// The local server's answer, and the part of it that was read already.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub server: TcpStream,
@@ -41,22 +41,23 @@ pub(super) struct Opened {
 /// A response whose connection has come.
 #[derive(Debug)]
 pub(super) struct Taken {
-    /// Of its order.
+    /// Number of the response's order.
     pub number: u64,
-    /// Sequence number of its first byte.
+    /// Sequence number of the response's first byte.
     pub start: u32,
     pub found: Found,
     pub opened: Opened,
 }
 
-/// What is known of an order that came just now.
+/// What is known of an order that has just come.
 pub(super) enum Registered {
     New,
     Known(Option<Outcome>),
 }
 
 impl Responses {
-    /// The lock is held for a few instructions, never across a wait; what a panicking task left is whole.
+    /// Locks the table. The lock is held for a few instructions, never across a wait, so a task that panics leaves the
+    /// table whole.
     fn lock(&self) -> MutexGuard<'_, HashMap<Ends, Ordered>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,7 +85,7 @@ impl Responses {
         Registered::New
     }
 
-    /// Unless another order has taken its place meanwhile.
+    /// Keeps the response for its connection, unless another order has taken its place meanwhile.
     pub fn keep(&self, order: &Order, found: Found, opened: Opened) -> Outcome {
         if u64::from(order.acknowledged.wrapping_sub(order.start)) == found.length {
             return Outcome::Complete(found);
@@ -105,8 +106,8 @@ impl Responses {
         }
     }
 
-    /// It is not wanted any more, also if the order comes only now, or again. What has begun goes on, and what
-    /// was ordered since.
+    /// Takes an order back, also if that order comes only now, or comes again. A response whose connection has come
+    /// goes on, and so does one that was ordered since.
     pub fn take_back(&self, ends: Ends, number: u64) {
         let mut responses = self.lock();
         let is_other = (responses.get(&ends))
@@ -121,7 +122,7 @@ impl Responses {
         }
     }
 
-    /// Nobody came for it.
+    /// Forgets a response for which no connection came.
     pub fn give_up(&self, ends: Ends, number: u64) {
         let waits = matches!(
             self.lock().get(&ends),
@@ -132,7 +133,7 @@ impl Responses {
         }
     }
 
-    /// The response that this connection has come for.
+    /// Takes the response that this connection has come for.
     pub fn take(&self, ends: Ends) -> Option<Taken> {
         let mut responses = self.lock();
         let response = responses.get_mut(&ends)?;

@@ -1,4 +1,4 @@
-//! The rest of a response: what the client has of it is read away, and what follows is passed on.
+//! Sends the rest of a response: discards the part that the client has, and passes on what follows.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,11 +15,11 @@ use super::{Found, Witness};
 use crate::pass::{pass_both_ways, read_away};
 use crate::position;
 
-/// Passes on what the client does not have yet of the response, whose first byte is at `start`, and whatever follows it. Where
-/// the client is, its socket says.
+/// Passes on what the client does not have yet of the response, whose first byte is at `start`, and whatever follows
+/// the response. The client's socket says how much the client has.
 ///
 /// # Errors
-/// The client has more than the whole response; or one of the connections broke. Both are reset.
+/// The client has more than the whole response, or one of the connections broke. Both connections are reset.
 pub(super) async fn pass_on(
     mut client: TcpStream,
     start: u32,
@@ -29,7 +29,7 @@ pub(super) async fn pass_on(
 ) -> io::Result<()> {
     let Opened { server, read } = opened;
     client.set_nodelay(true)?;
-    // Below 4 GiB, which the length is too: the difference of two sequence numbers says all of it.
+    // The length is below 4 GiB, and what is skipped too: the difference of two sequence numbers is exact.
     let (next, asked) = position::next_bytes(&client)?;
     let skip = u64::from(next.wrapping_sub(start));
     if skip > found.length {
@@ -63,10 +63,10 @@ pub(super) async fn pass_on(
     pass_both_ways(&client, &server, owed).await
 }
 
-/// Has the kernel find out by losses what the way to this client carries. BBR goes by what is acknowledged in
-/// a round trip, and takes a client whose buffer is full for a way of some kilobits: and the buffer of one whose
-/// response is resumed often is. Where there is no CUBIC, the host's choice stays.
+/// Has the kernel find out by losses how much the path to this client carries. BBR goes by what is acknowledged in a
+/// round trip, so it takes a client whose buffer is full for a path of some kilobits, and a client whose response is
+/// resumed often has a full buffer. Where there is no CUBIC, the host's choice stays.
 fn go_by_losses(client: &TcpStream) {
-    // Works as well without, only for some slowly.
+    // The connection works without CUBIC too, only slowly for some clients.
     let _ = setsockopt(client, TcpCongestion, &OsString::from("cubic"));
 }

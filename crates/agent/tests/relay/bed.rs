@@ -89,7 +89,7 @@ impl Bed {
         }
     }
 
-    /// A connection from the client's namespace.
+    /// Connects from the client's namespace, from this port (0: any).
     pub fn connect(&self, port: u16, to: SocketAddrV4) -> io::Result<TcpStream> {
         self.lan.client.run(|| {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
@@ -103,7 +103,7 @@ impl Bed {
         })
     }
 
-    /// As `connect`, from a port whose last connection may not have ended yet on the client's side.
+    /// Connects like `connect`, from a port whose last connection may not have ended yet on the client's side.
     pub fn connect_again(&self, port: u16, to: SocketAddrV4) -> TcpStream {
         let start = Instant::now();
         loop {
@@ -152,7 +152,7 @@ impl Drop for Bed {
     }
 }
 
-/// A listener as the relay's own, except that tproxy demands it to be transparent.
+/// Makes a listener like the relay's own, but transparent, because tproxy demands that.
 fn transparent() -> TcpListener {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_ip_transparent_v4(true).unwrap();
@@ -163,7 +163,7 @@ fn transparent() -> TcpListener {
     socket.into()
 }
 
-/// An MPTCP listener in the namespace, whose connections are handed to `serve`.
+/// Makes an MPTCP listener in the namespace, whose connections are given to `serve`.
 pub fn mptcp_server(
     namespace: &Namespace,
     address: SocketAddrV4,
@@ -178,7 +178,7 @@ pub fn mptcp_server(
         socket.into()
     });
     let serve = Arc::new(serve);
-    // Ends with the process; the namespace may go before.
+    // The thread ends with the process; the namespace may end before.
     thread::spawn(move || {
         while let Ok((stream, _)) = listener.accept() {
             let serve = Arc::clone(&serve);
@@ -187,7 +187,7 @@ pub fn mptcp_server(
     });
 }
 
-/// Tells the client who it is, then sends back whatever comes until it ends.
+/// Tells the client its address and port as the server sees them, then sends back whatever comes until it ends.
 pub fn echo(mut stream: TcpStream) {
     let peer = stream.peer_addr().unwrap();
     writeln!(stream, "{peer}").unwrap();
@@ -195,7 +195,7 @@ pub fn echo(mut stream: TcpStream) {
     let _ = io::copy(&mut input, &mut stream);
 }
 
-/// Tells the client who it is, and closes first.
+/// Tells the client its address and port as the server sees them, and closes first.
 pub fn whoami(mut stream: TcpStream) {
     let peer = stream.peer_addr().unwrap();
     writeln!(stream, "{peer}").unwrap();
@@ -217,7 +217,7 @@ pub fn all_local(address: Ipv4Addr) -> SocketAddrV4 {
     SocketAddrV4::new(address, 80)
 }
 
-/// A program in a namespace, ended with the test.
+/// A program in a namespace. It is killed when the test ends.
 pub struct Program(pub Child);
 
 impl Drop for Program {

@@ -1,8 +1,7 @@
 //! The relay between clients and an MPTCP listener, with a client in another namespace.
 //!
-//! In the place of the data server program, which assigns adopted connections to the relay's
-//! listener, nftables' tproxy assigns new ones: either way the relay accepts a connection between
-//! the client and the cluster address.
+//! In place of the data server program, which assigns adopted connections to the relay's listener, nftables' tproxy
+//! assigns new ones. In both cases the relay accepts a connection between the client and the cluster address.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -39,7 +38,7 @@ fn the_server_sees_the_clients_address() {
         panic!("IPv4")
     };
     assert_eq!(*own.ip(), CLIENT);
-    // The client's own connection has the client's port already.
+    // The client's own connection uses the client's port already.
     let seen = line(&mut stream);
     assert_eq!(*seen.ip(), CLIENT);
     assert_ne!(seen, own);
@@ -136,7 +135,7 @@ fn a_server_at_the_cluster_address_sees_the_clients_address() {
     );
 }
 
-/// In TIME_WAIT are then: the client's connection here, the server's, and neither may matter.
+/// The client's connection here and the server's are in TIME_WAIT then. Neither may matter.
 #[test]
 fn ports_are_reused_at_once() {
     if !may_run("ports_are_reused_at_once") {
@@ -207,11 +206,11 @@ fn a_broken_half_breaks_the_other() {
     stream.write_all(b"break").unwrap();
     let error = stream.read(&mut [0]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-    // The client resets: the server learns it.
+    // The client resets, and the server sees that.
     let mut stream = bed.connect(0, WEB).unwrap();
     line(&mut stream);
     stream.write_all(b"hello").unwrap();
-    // Once the word is through, so that the reset does not overtake it.
+    // The reset waits until the word has passed the relay, so that it does not overtake it.
     thread::sleep(Duration::from_millis(50));
     SockRef::from(&stream)
         .set_linger(Some(Duration::ZERO))
@@ -244,7 +243,7 @@ fn without_a_server_the_client_is_reset() {
     );
 }
 
-/// A page of the machine's own, say, for which no client is meant.
+/// Such a server may be a page of the machine's own, for which no client is meant.
 #[test]
 fn what_listens_on_127_0_0_1_alone_is_not_for_clients() {
     if !may_run("what_listens_on_127_0_0_1_alone_is_not_for_clients") {

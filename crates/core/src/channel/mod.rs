@@ -1,13 +1,13 @@
-//! Channels: numbered messages from one node to another, and what was lost on the way.
+//! Channels: numbered messages from one node to another, and how lost ones are found and sent again.
 //!
-//! ADOPT is not acknowledged. The sender numbers them and keeps the last ones; the
-//! receiver notes which numbers came ([`WINDOW`] of them). A hole in the numbers is a lost message, and
-//! is asked for again ([`Receiver`]). After the last message before a pause no hole can show: the
-//! sender says its number once more ([`Sender`]).
+//! Messages such as ADOPT are not acknowledged. The sender numbers them and keeps the last ones; the receiver
+//! notes which numbers came ([`WINDOW`] of them). A hole in the numbers is a lost message, which is asked for
+//! again ([`Receiver`]). A message that is lost just before a pause leaves no hole, so the sender then tells the
+//! number of its last message ([`Sender`]).
 //!
-//! Both are looked at every [`TICK`], so that a lost message costs a few milliseconds and not the
-//! client's retransmission timeout, which is 200 at least. What does not come is asked for three times;
-//! after that the client repairs it, as it does without all this.
+//! Both ends are looked at every [`TICK`], so that a lost message costs a few milliseconds and not the client's
+//! retransmission timeout of at least 200 ms. A message that does not come is asked for three times. After that
+//! the client's own retransmission repairs the loss, as it would without channels.
 
 mod pace;
 mod receiver;
@@ -19,16 +19,16 @@ pub use sender::Sender;
 
 use std::time::Duration;
 
-/// Numbers that both ends remember.
+/// How many numbers both ends remember.
 pub const WINDOW: usize = baton_abi::WINDOW as usize;
 
-/// Between two looks at the channels,
+/// The time between two looks at the channels while messages come and go.
 pub const TICK: Duration = Duration::from_millis(5);
 
-/// and between two when nothing has been sent or received for a while.
+/// The time between two looks at the channels when nothing has been sent or received for a while.
 pub const IDLE_TICK: Duration = Duration::from_millis(50);
 
-/// How far `b` is ahead of `a`; negative: behind. Numbers begin anew after 65,535.
+/// How far `b` is ahead of `a`; negative if it is behind. Numbers wrap around after 65,535.
 const fn ahead(a: u16, b: u16) -> i16 {
     b.wrapping_sub(a).cast_signed()
 }

@@ -1,21 +1,21 @@
-//! How often to look.
+//! How often the channels are looked at.
 
 use std::time::Duration;
 
 use super::{IDLE_TICK, TICK};
 use crate::Moment;
 
-/// So long after the last message the looks become rare.
+/// After this long without a message the looks become rare.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Looks often while messages come and go.
+/// Chooses the pause between two looks: short while messages come and go.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
     moved: Moment,
 }
 
 impl Pace {
-    /// After a look that found something new, or did not: how long until the next one.
+    /// How long to wait until the next look, after one that found something new (`moved`) or did not.
     pub fn after_look(&mut self, now: Moment, moved: bool) -> Duration {
         if moved {
             self.moved = now;

@@ -1,40 +1,40 @@
-//! The receiving end.
+//! The receiving end of a channel.
 
 use super::{WINDOW, ahead};
 
-/// What came of one channel.
+/// Which numbers of one channel came, and which were asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
-    /// All numbers up to this one came or were asked for. None: nothing has come yet.
+    /// All numbers up to this one came or were asked for; `None` if nothing has come yet.
     checked: Option<u16>,
-    /// The highest number at the last look. What is below and has not come by the next look is lost:
-    /// packets overtake each other, but not for that long.
+    /// The highest number at the last look. A lower number that has not come by the next look is lost: packets
+    /// overtake each other, but not by that long.
     settled: u16,
     asked: Vec<Asked>,
 }
 
-/// What was asked for and has not come yet.
+/// A number that was asked for and has not come yet.
 #[derive(Clone, Debug)]
 struct Asked {
     number: u16,
-    /// How many looks ago it was asked for first.
+    /// How many looks ago the number was first asked for.
     looks: u8,
 }
 
-/// Looks between two times that the same number is asked for: longer than an answer takes.
+/// How many looks pass before the same number is asked for again: longer than an answer takes.
 const PATIENCE: u8 = 3;
 
 /// How often a number is asked for, at most.
 const TIMES: u8 = 3;
 
 impl Receiver {
-    /// Whether a look would find nothing as long as nothing comes.
+    /// Whether looks find nothing until another number comes.
     pub fn rests(&self) -> bool {
         self.asked.is_empty() && self.checked.is_none_or(|checked| checked == self.settled)
     }
 
-    /// A look at the numbers that came last, each at its number modulo [`WINDOW`]. Returns those that
-    /// are to be asked for (AGAIN).
+    /// Looks at the numbers that came last, each stored at its number modulo [`WINDOW`]. Returns the numbers
+    /// that are to be asked for (AGAIN).
     pub fn look(&mut self, came: &[u16; WINDOW]) -> Vec<u16> {
         let Some(checked) = self.checked else {
             self.begin(came);
@@ -55,7 +55,7 @@ impl Receiver {
         lost
     }
 
-    /// The sender says that `last` was its last number.
+    /// The sender says that `last` was its last number. Returns the numbers that are to be asked for.
     pub fn sync(&mut self, came: &[u16; WINDOW], last: u16) -> Vec<u16> {
         let Some(checked) = self.checked else {
             self.begin(came);
@@ -68,7 +68,7 @@ impl Receiver {
                 }
                 self.holes(came, last)
             }
-            // An old SYNC, or one that says nothing new.
+            // The SYNC is old, or says nothing new.
             NEAR_BEFORE..=0 => Vec::new(),
             _ => {
                 self.restart(last);
@@ -77,7 +77,8 @@ impl Receiver {
         }
     }
 
-    /// What did not come between what was checked and `end`, which is checked then.
+    /// The numbers after the last checked one, up to `end`, that did not come. Afterwards all up to `end` are
+    /// checked.
     fn holes(&mut self, came: &[u16; WINDOW], end: u16) -> Vec<u16> {
         let Some(checked) = self.checked else {
             return Vec::new();
@@ -100,7 +101,8 @@ impl Receiver {
         lost
     }
 
-    /// What was asked for before and still has not come: the question or the answer may be lost as well.
+    /// The numbers that were asked for before and are due to be asked for again: the question or the answer may
+    /// be lost as well.
     fn ask_again(&mut self, came: &[u16; WINDOW]) -> Vec<u16> {
         self.asked.retain_mut(|asked| {
             asked.looks += 1;
@@ -112,14 +114,15 @@ impl Receiver {
             .collect()
     }
 
-    /// The first look at a channel in use: what was before is not known.
+    /// The first look at a channel that is already in use. What came before is not known.
     fn begin(&mut self, came: &[u16; WINDOW]) {
         if let Some(newest) = newest(came) {
             self.restart(newest);
         }
     }
 
-    /// Nothing near has come. Has something else, in the place of what was checked?
+    /// No number near the checked one has come. If another number has replaced it and the newest is far away,
+    /// the sender began anew, and so does this.
     fn follow_jump(&mut self, came: &[u16; WINDOW], checked: u16) {
         if came[place(checked)] != checked
             && let Some(newest) = newest(came)
@@ -138,12 +141,12 @@ impl Receiver {
 
 const WINDOW_LENGTH: i16 = WINDOW as i16;
 
-/// A number farther away than this is from before the sender began anew.
+/// If a number is farther away than this, the sender has begun anew in between.
 const NEAR: i16 = 4 * WINDOW_LENGTH;
 const NEAR_BEFORE: i16 = -NEAR;
 
-/// `in_place` is what came last at its place. A later number hides whether it came; number 0 is that of
-/// messages without a number.
+/// Whether a number did not come. `in_place` is the number that came last at its place in the window; a later
+/// one there hides whether this one came. Number 0 stands for messages without a number.
 const fn is_lost(number: u16, in_place: u16) -> bool {
     number != 0 && (in_place == 0 || ahead(number, in_place) < 0)
 }
@@ -152,7 +155,7 @@ const fn place(number: u16) -> usize {
     number as usize % WINDOW
 }
 
-/// A number with none of the others shortly ahead of it.
+/// A number that has no other one shortly ahead of it.
 fn newest(came: &[u16; WINDOW]) -> Option<u16> {
     let mut numbers = came.iter().copied().filter(|number| *number != 0);
     let first = numbers.next()?;

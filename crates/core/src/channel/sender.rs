@@ -1,14 +1,14 @@
-//! The sending end.
+//! The sending end of a channel.
 
 use std::time::Duration;
 
 use crate::Moment;
 
-/// A channel that was quiet for so long says the number of its last message. Longer than the usual
-/// pause between two messages of a busy channel, which shows its holes itself.
+/// A channel that was quiet for this long tells the number of its last message. It is longer than the usual
+/// pause between two messages of a busy channel, where later messages show the holes.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// What one channel has sent.
+/// What one channel has sent, as seen at the last look.
 #[derive(Clone, Debug, Default)]
 pub struct Sender {
     next: Option<u16>,
@@ -17,11 +17,11 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A look at the channel, whose next message will have number `next`. Returns the number that the
-    /// receiver is to be told (SYNC), if any.
+    /// Looks at the channel; `next` is the number of its next message. Returns the number that the receiver is
+    /// to be told (SYNC), if any.
     pub fn look(&mut self, now: Moment, next: u16) -> Option<u16> {
         if self.next != Some(next) {
-            // What was sent before the first look was watched by an earlier daemon.
+            // An earlier daemon watched over what was sent before the first look.
             self.announced = self.next.is_none();
             self.next = Some(next);
             self.moved = now;

@@ -1,9 +1,9 @@
-//! Whether this candidate understands the others: it hears nobody as well if its own key, version or clock
-//! is wrong, and then nobody is missing.
+//! Whether this candidate understands the others. If its own key, version or clock is wrong it understands
+//! nobody, and then silence does not mean that the others are missing.
 //!
-//! What was not understood is anybody's word. So it counts only until the first word that was understood,
-//! from whichever node of the cluster; a forger has to be faster than all of them, and keeps one candidate
-//! from taking over, not the others.
+//! A message that was not understood may be forged. So it counts only until the first message that was
+//! understood, from whichever node of the cluster. A forger has to be faster than all nodes, and keeps only one
+//! candidate from taking over, not the others.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::Moment;
 
 #[derive(Debug, Default)]
 pub(super) enum Hearing {
-    /// Nothing yet.
+    /// Nothing was heard yet.
     #[default]
     Nobody,
-    /// Only what could not be understood, the last then and from this node.
+    /// Only messages that could not be understood were heard, the last one at this time from this node.
     Unintelligible { at: Moment, from: Address },
-    /// Somebody, once.
+    /// At least one message was understood.
     Understood,
 }
 
@@ -27,7 +27,8 @@ impl Hearing {
         *self = Self::Understood;
     }
 
-    /// `true`: the first for a while that is all that was heard.
+    /// Notes a message that was not understood. Returns `true` if nothing was understood yet and this is the
+    /// first such message within `detection`.
     pub(super) fn overhear(&mut self, now: Moment, from: Address, detection: Duration) -> bool {
         if matches!(self, Self::Understood) {
             return false;
@@ -37,7 +38,8 @@ impl Hearing {
         is_first
     }
 
-    /// Who is there and not understood.
+    /// The node whose message was heard last but not understood, if that was less than `detection` ago and
+    /// nothing was understood yet.
     pub(super) fn unintelligible(&self, now: Moment, detection: Duration) -> Option<Address> {
         match self {
             Self::Unintelligible { at, from } if now.since(*at) < detection => Some(*from),
@@ -45,7 +47,7 @@ impl Hearing {
         }
     }
 
-    /// When one was last heard that is not understood.
+    /// When a message was last heard that was not understood; `None` once one was understood.
     pub(super) fn at(&self) -> Option<Moment> {
         match self {
             Self::Unintelligible { at, .. } => Some(*at),

@@ -1,4 +1,4 @@
-//! Which of several connection servers is in front: has the cluster addresses.
+//! Decides which of several connection servers is in front, which means that it has the cluster addresses.
 //!
 //! ```text
 //!            nobody in front was heard for `detection`,
@@ -15,11 +15,12 @@
 //!            the other one is in front: Yield
 //! ```
 //!
-//! Each takeover has an epoch above all that were heard of, so that of two in front one is the later, and
-//! stays. Which of the two it is does not matter to clients: both can take every connection. That there
-//! is one does, so a doubt is decided for taking, and yielding needs proof: the word of another that is
-//! in front. But who understands nobody, and hears that another is there, has the wrong key, version or
-//! clock itself, for all it knows: it would serve nobody, so it does not take.
+//! Each takeover has an epoch above all that its node has heard of, so that of two in front one is the later,
+//! and stays. To clients it does not matter which of the two stays, because both can take every connection. It
+//! does matter that one is in front, so in doubt a candidate takes over, and it yields only on proof: the word
+//! of another one that is in front. The exception is a candidate that understands nobody but hears that another
+//! node is there. As far as it knows its own key, version or clock is wrong and it could serve nobody, so it
+//! does not take over.
 
 mod hearing;
 mod peer;
@@ -33,37 +34,38 @@ use crate::Moment;
 use hearing::Hearing;
 use peer::Peer;
 
-/// What all candidates agree on.
+/// The settings that all candidates agree on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The candidates' own addresses, the first to be preferred.
+    /// The candidates' own addresses, the most preferred first.
     pub candidates: Vec<Address>,
-    /// Somebody who was not heard for so long is not there. A sign of life comes every quarter of it.
+    /// A candidate that was not heard for this long counts as absent. Each candidate sends a sign of life every
+    /// quarter of this time.
     pub detection: Duration,
-    /// Whether a preferred one that is back gets the cluster addresses back.
+    /// Whether a preferred candidate that is back gets the cluster addresses back.
     pub preempt: bool,
 }
 
-/// What is to be done.
+/// What the owner of a [`Failover`] has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Hold the cluster addresses, and tell the LAN.
     Take {
-        /// Of this time in front.
+        /// The epoch of this takeover.
         epoch: u64,
     },
-    /// Let go of them.
+    /// Let go of the cluster addresses.
     Yield {
-        /// Who is in front.
+        /// The candidate that is in front.
         to: Address,
     },
-    /// Tell the LAN again: somebody else may have told it otherwise.
+    /// Announce the cluster addresses on the LAN again: another node may have announced them too.
     Announce,
-    /// Say this to every other candidate.
+    /// Send this message to every other candidate.
     Say(Candidate),
 }
 
-/// What a candidate does.
+/// The state of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Standby,
@@ -71,30 +73,30 @@ enum State {
     Handing { to: Address, until: Moment },
 }
 
-/// One candidate's view.
+/// One candidate's view of the failover.
 #[derive(Debug)]
 pub struct Failover {
     own: Address,
     rules: Rules,
-    /// All candidates but this one, in their order.
+    /// All candidates except this one, the most preferred first.
     peers: Vec<Peer>,
     hearing: Hearing,
     state: State,
-    /// In front: of this time. Else the highest that was heard of.
+    /// The epoch of this takeover if this node is in front, otherwise the highest epoch that was heard of.
     epoch: u64,
-    /// Nobody is missed that could not have been heard since then.
+    /// Silence counts only from this moment on, because nobody could be heard before.
     since: Moment,
     beat_at: Moment,
     announced: Option<Moment>,
-    /// The last time that this was asked or told something.
+    /// When this was last called with a time.
     awake: Moment,
     takeovers: u64,
     actions: VecDeque<Action>,
 }
 
 impl Failover {
-    /// A candidate that waits; `epoch` is the highest that an earlier life knew of. `own` is among the
-    /// candidates.
+    /// Makes a candidate that waits. `epoch` is the highest that an earlier run of the daemon knew of. `own`
+    /// must be among the candidates.
     pub fn standby(now: Moment, own: Address, rules: Rules, epoch: u64) -> Self {
         let mut peers = Vec::new();
         for (priority, address) in rules.candidates.iter().enumerate() {
@@ -118,21 +120,21 @@ impl Failover {
         }
     }
 
-    /// One that has had the cluster addresses all along, since the epoch of an earlier life.
+    /// Makes a candidate that already has the cluster addresses, since `epoch` of an earlier run of the daemon.
     pub fn front(now: Moment, own: Address, rules: Rules, epoch: u64) -> Self {
         let mut failover = Self::standby(now, own, rules, epoch);
         failover.state = State::Front;
         failover
     }
 
-    /// Other times, the same candidates.
+    /// Changes the timing and preemption; the candidates stay the same.
     pub fn retime(&mut self, detection: Duration, preempt: bool) {
         self.rules.detection = detection;
         self.rules.preempt = preempt;
     }
 
-    /// What a candidate said, when its clock showed `sent`. `false`: it is none, or has said other things
-    /// since.
+    /// Takes what a candidate said when its clock showed `sent`. Returns `false` if the sender is no candidate,
+    /// or if something that it said later has already come.
     pub fn handle(&mut self, now: Moment, from: Address, sent: Clock, said: Candidate) -> bool {
         self.tick(now);
         let detection = self.rules.detection;
@@ -147,7 +149,7 @@ impl Failover {
         if let CandidateState::Handing { to } = said.state
             && to == self.own
         {
-            // Not of an epoch that has passed.
+            // A handover of an earlier epoch is out of date.
             if said.epoch >= self.epoch {
                 self.take_as(now, said.epoch.saturating_add(1));
             }
@@ -169,33 +171,33 @@ impl Failover {
         true
     }
 
-    /// Another node of the cluster said something that was understood: key, version and clock are right.
+    /// Another node of the cluster said something that was understood, so key, version and clock are right.
     pub fn handle_understood(&mut self) {
         self.hearing.understand();
     }
 
-    /// Something came from a node of the cluster that could not be understood. `true`: this one has understood
-    /// nobody yet, and this is the first that it hears for a while.
+    /// Something came from a node of the cluster that could not be understood. Returns `true` if this node has
+    /// understood nobody yet and this is the first such message for a while.
     pub fn handle_unintelligible(&mut self, now: Moment, from: Address) -> bool {
         self.tick(now);
         self.hearing.overhear(now, from, self.rules.detection)
     }
 
-    /// From now on by another key: whom it understood before says nothing, and nobody could be heard by it
-    /// so far.
+    /// From now on this node uses another key. That it understood others by the old key proves nothing, and
+    /// nobody could be heard by the new key so far.
     pub fn rekey(&mut self, now: Moment) {
         self.tick(now);
         self.hearing = Hearing::default();
         self.since = now;
     }
 
-    /// Who is there and not understood, by one that understands nobody.
+    /// The node whose message was heard lately but not understood, if this node has understood nobody yet.
     pub fn unintelligible(&self, now: Moment) -> Option<Address> {
         self.hearing.unintelligible(now, self.rules.detection)
     }
 
-    /// Begins to hand over to another candidate. `false`: this one is not in front, or that one not
-    /// there.
+    /// Begins to hand over to another candidate. Returns `false` if this node is not in front, or if that
+    /// candidate is not heard.
     pub fn hand_to(&mut self, now: Moment, to: Address) -> bool {
         self.tick(now);
         let detection = self.rules.detection;
@@ -207,20 +209,20 @@ impl Failover {
         true
     }
 
-    /// Takes the cluster addresses, whoever has them, under this epoch or a higher one that is needed.
+    /// Takes the cluster addresses, whoever has them, with this epoch, or with a higher one if that is needed.
     pub fn take(&mut self, now: Moment, epoch: u64) {
         self.tick(now);
         self.take_as(now, epoch.max(self.epoch.saturating_add(1)));
     }
 
-    /// The next thing to be done up to `now`, to be called until there is none: after every other call,
-    /// and at [`Failover::next_timeout`].
+    /// The next thing to do up to `now`. To be called until it returns `None`: after every other call, and at
+    /// [`Failover::next_timeout`].
     pub fn poll(&mut self, now: Moment) -> Option<Action> {
         self.tick(now);
         self.actions.pop_front()
     }
 
-    /// When to poll again.
+    /// When to call [`Failover::poll`] again.
     pub fn next_timeout(&self) -> Moment {
         let due = match self.state {
             State::Standby => self.due(self.awake),
@@ -230,12 +232,13 @@ impl Failover {
         due.min(self.beat_at)
     }
 
-    /// Whether this one has the cluster addresses.
+    /// Whether this candidate has the cluster addresses.
     pub fn is_front(&self) -> bool {
         self.state != State::Standby
     }
 
-    /// Who has them, as far as this one knows; of several the last to take them.
+    /// The candidate that has the cluster addresses, as far as this one knows; if several claim them, the last
+    /// to take them.
     pub fn who(&self, now: Moment) -> Option<Address> {
         if self.is_front() {
             return Some(self.own);
@@ -245,14 +248,14 @@ impl Failover {
         living.max_by_key(|peer| peer.claim()).map(|p| p.address)
     }
 
-    /// The preferred one of the others that live.
+    /// The most preferred of the other candidates that live.
     pub fn next(&self, now: Moment) -> Option<Address> {
         let detection = self.rules.detection;
         let living = self.peers.iter().find(|peer| peer.lives(now, detection));
         living.map(|peer| peer.address)
     }
 
-    /// What this one says of itself.
+    /// What this candidate says of itself to the others.
     pub fn said(&self) -> Candidate {
         let state = match self.state {
             State::Standby => CandidateState::Standby,
@@ -265,7 +268,7 @@ impl Failover {
         }
     }
 
-    /// How often it took the cluster addresses.
+    /// How often this candidate took the cluster addresses.
     pub fn takeovers(&self) -> u64 {
         self.takeovers
     }
@@ -288,14 +291,15 @@ impl Failover {
         }
     }
 
-    /// When this one takes over if nothing more is heard: one after the other, those above it first.
+    /// When this candidate takes over if nothing more is heard. Candidates take over one after the other, those
+    /// with a higher priority first.
     fn due(&self, now: Moment) -> Moment {
         let detection = self.rules.detection;
         if self.peers.is_empty() {
             return self.since;
         }
         let missed = self.missed_since() + detection;
-        // Whoever was in front is silent by then, and not waited for.
+        // A candidate that was in front is silent by then, so nobody waits for it.
         let is_before = |peer: &&Peer| {
             peer.priority < self.priority() && !peer.is_front() && peer.lives(now, detection)
         };
@@ -304,7 +308,8 @@ impl Failover {
         if self.epoch > 0 {
             return missed + turn;
         }
-        // Where nobody has been in front yet, all are just starting: those above may wait longer still.
+        // If nobody has been in front yet, all candidates are just starting, and those of higher priority may
+        // wait longer.
         let begun = self.peers.iter().filter(is_before);
         let last = begun.filter_map(Peer::steady_since).max();
         let theirs = last.unwrap_or(self.since) + detection;
@@ -317,7 +322,7 @@ impl Failover {
         heard.chain(self.hearing.at()).fold(self.since, Moment::max)
     }
 
-    /// Hands over to a preferred one, once that has been there for a while.
+    /// Hands over to a more preferred candidate once that has been heard without a pause for four `detection`s.
     fn give_back(&mut self, now: Moment) {
         let detection = self.rules.detection;
         let own = self.priority();
@@ -328,7 +333,7 @@ impl Failover {
         if let Some(peer) = preferred
             && peer.steady(now) >= detection * 4
         {
-            // Should it not take, it has another while.
+            // If it does not take over, it is tried again only after the same time.
             peer.begin_again(now);
             let to = peer.address;
             self.hand_over(now, to);
@@ -354,7 +359,8 @@ impl Failover {
         self.actions.push_back(Action::Say(self.said()));
     }
 
-    /// Two in front say so again and again; the LAN need not be told each time.
+    /// Limits announcements: two candidates in front say so again and again, and the LAN need not be told each
+    /// time.
     fn may_announce(&self, now: Moment) -> bool {
         (self.announced).is_none_or(|last| now.since(last) >= self.rules.detection)
     }

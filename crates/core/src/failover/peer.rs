@@ -1,4 +1,4 @@
-//! Another candidate, as it was heard.
+//! Another candidate, and when and how it was heard.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::Moment;
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) address: Address,
-    /// The lower, the more it is preferred.
+    /// The candidate's priority: the lower the number, the more it is preferred.
     pub(super) priority: usize,
     heard: Option<Heard>,
 }
@@ -18,7 +18,7 @@ pub(super) struct Peer {
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     at: Moment,
-    /// Since when it has been heard without a pause.
+    /// Since when the candidate has been heard without a pause.
     since: Moment,
     sent: Clock,
     said: Candidate,
@@ -33,8 +33,8 @@ impl Peer {
         }
     }
 
-    /// `false`: it has said something else since, and this took longer. A clock that was set back by more
-    /// than messages take counts as another one.
+    /// Takes what the candidate said. Returns `false` if the same or a later message has already come. If none
+    /// was taken for `detection` an earlier clock counts too: then the candidate's clock was set back.
     pub(super) fn hear(
         &mut self,
         now: Moment,
@@ -58,7 +58,7 @@ impl Peer {
         true
     }
 
-    /// Whether it was heard lately.
+    /// Whether the candidate was heard less than `detection` ago.
     pub(super) fn lives(&self, now: Moment, detection: Duration) -> bool {
         let heard = self.heard_at();
         heard.is_some_and(|at| now.since(at) < detection)
@@ -68,30 +68,30 @@ impl Peer {
         self.heard.map(|heard| heard.at)
     }
 
-    /// Whether its last word was that it is in front.
+    /// Whether the candidate last said that it is in front, or handing over.
     pub(super) fn is_front(&self) -> bool {
         let heard = self.heard.map(|heard| heard.said.state);
         heard.is_some_and(|state| state != CandidateState::Standby)
     }
 
-    /// By which of several in front one stays.
+    /// Of several candidates in front, the one with the greatest claim stays: by epoch, then by priority.
     pub(super) fn claim(&self) -> (u64, usize) {
         let epoch = self.heard.map_or(0, |heard| heard.said.epoch);
         (epoch, usize::MAX - self.priority)
     }
 
-    /// For how long it has been heard without a pause.
+    /// For how long the candidate has been heard without a pause.
     pub(super) fn steady(&self, now: Moment) -> Duration {
         let since = self.steady_since();
         since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// Since when that is.
+    /// Since when the candidate has been heard without a pause.
     pub(super) fn steady_since(&self) -> Option<Moment> {
         self.heard.map(|heard| heard.since)
     }
 
-    /// Counts that time from now on.
+    /// Counts the time without a pause from now on.
     pub(super) fn begin_again(&mut self, now: Moment) {
         if let Some(heard) = &mut self.heard {
             heard.since = now;

@@ -9,27 +9,27 @@ use crate::Error;
 /// A configured data server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its name, the same on every node.
+    /// The data server's name, which is the same on every node.
     pub name: String,
-    /// Its own address, not the cluster's.
+    /// The data server's own address, not the cluster's.
     pub address: Address,
-    /// Its share of new connections; 0 takes none.
+    /// The data server's share of new connections; with 0 it gets none.
     pub weight: u8,
 }
 
 /// A configured service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Its name.
+    /// The service's name.
     pub name: String,
     /// The cluster address and port that clients reach it at.
     pub at: Endpoint,
-    /// Names of the data servers that serve it.
+    /// The names of the data servers that serve the service.
     pub nodes: Vec<String>,
 }
 
-/// Data servers and services that fit together: names and addresses tell them apart, and every
-/// service's nodes exist.
+/// Data servers and services that fit together: names and addresses are unique, and all nodes that services name
+/// exist.
 #[derive(Clone, Debug, Default)]
 pub struct Cluster {
     nodes: BTreeMap<Address, Node>,
@@ -38,7 +38,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster of these nodes and services.
+    /// Makes the cluster of these nodes and services.
     ///
     /// # Errors
     /// [`Error::SameName`], [`Error::SameAddress`], [`Error::SameService`], [`Error::NoSuchNode`].

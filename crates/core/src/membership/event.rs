@@ -2,47 +2,47 @@
 
 use baton_wire::Endpoint;
 
-/// A change, for the log and for the choices map.
+/// A change that is to be logged or to be put into the choices map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The node is heard, for the first time or again.
     CameUp {
-        /// Its name.
+        /// The node's name.
         node: String,
     },
     /// The node was not heard for as long as `silence`, or never since the start.
     WentSilent {
-        /// Its name.
+        /// The node's name.
         node: String,
     },
-    /// The node says that its server for the service answers; before it said otherwise or nothing.
+    /// The node says that its server for the service answers, which it did not say before.
     Passing {
-        /// Its name.
+        /// The node's name.
         node: String,
         /// The service's name.
         service: String,
     },
     /// The node says that its server for the service does not answer.
     Failing {
-        /// Its name.
+        /// The node's name.
         node: String,
         /// The service's name.
         service: String,
     },
     /// The node says that it wants no new requests.
     Draining {
-        /// Its name.
+        /// The node's name.
         node: String,
     },
-    /// It says that it wants them again.
+    /// The node says that it wants new requests again.
     Undrained {
-        /// Its name.
+        /// The node's name.
         node: String,
     },
-    /// The usable data servers of the service are others than before: choose anew. Said of every
-    /// service once after the start.
+    /// The service has other usable data servers than before: choose anew. This event comes for every service
+    /// once after the start.
     UsableChanged {
-        /// Where the service is.
+        /// The service's address and port.
         at: Endpoint,
     },
 }
@@ -50,10 +50,10 @@ pub enum Event {
 /// What became of a HELLO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It was taken for what it says.
+    /// The HELLO was taken.
     Taken,
-    /// Ignored: an earlier life of the daemon sent it, or it was overtaken by a later one.
+    /// The HELLO was ignored: an earlier run of the daemon sent it, or a later HELLO came before it.
     Outdated,
-    /// Ignored: no data server of this cluster has the address that it came from.
+    /// The HELLO was ignored: no data server of this cluster has the address that it came from.
     FromStranger,
 }

@@ -2,21 +2,20 @@
 //!
 //! The rule, for each service, among its nodes with a weight above 0:
 //!
-//! 0. A node that drains is out, of all services: from its word on, heard or not, until it takes that
-//!    back. It does not fail: what it has, it serves.
-//! 1. A node whose last word on the service was FAILING is out: from that word on, heard or not,
-//!    until it says PASSING.
+//! 0. A node that drains is out of all services, heard or not, from the HELLO that says so until one that takes
+//!    it back. It has not failed: it still serves the connections that it has.
+//! 1. A node that last said FAILING of the service is out, heard or not, until it says PASSING.
 //! 2. Of the others those that are *heard* are usable: their last HELLO is younger than `silence`.
-//! 3. If none of them is heard, all of them are usable: a dead daemon is not a dead server, so
-//!    silence alone never empties a service. Nor does it empty a pool, which has some of a service's nodes.
+//! 3. If none of them is heard, all of them are usable: a dead daemon is not a dead server, so silence alone never
+//!    empties a service. It never empties a pool either, which has some of a service's nodes.
 //!
-//! Before all that, who is known to be dead (`pulse`) is out: that is more than silence. So is who is *deaf*, which means
-//! that it refuses messages because its clock and ours differ; but not if all others are deaf as well, as it is ours then
-//! that is wrong.
+//! Before these rules apply, nodes that are known to be dead (`pulse`) are out: that is more than silence. So
+//! are *deaf* nodes, which refuse messages because their clock and ours differ. If all others are deaf as well
+//! they stay in, because then it is our clock that is wrong.
 //!
-//! UNKNOWN is no word: the one before it stands, also that of an earlier life of the daemon, so
-//! that restarting a daemon changes nothing. For `silence` after the start a node counts as heard,
-//! so that the first HELLO to arrive does not draw all connections to its sender.
+//! UNKNOWN says nothing: the word before it stands, even that of an earlier run of the daemon, so that
+//! restarting a daemon changes nothing. For `silence` after the start a node counts as heard, so that the first
+//! HELLO to arrive does not draw all connections to its sender.
 
 mod cluster;
 mod event;
@@ -42,14 +41,14 @@ use crate::policy::Load;
 pub struct Membership {
     cluster: Cluster,
     silence: Duration,
-    /// One of each node of `cluster`.
+    /// The presence of each node of `cluster`.
     presences: BTreeMap<Address, Presence>,
     reports: BTreeMap<(Address, Endpoint), Report>,
-    /// Nodes that want no new requests, by their last word.
+    /// The nodes whose last HELLO said that they want no new requests.
     draining: BTreeSet<Address>,
     dead: BTreeSet<Address>,
     deaf: BTreeSet<Address>,
-    /// One of each service of `cluster`.
+    /// The usable data servers of each service of `cluster`.
     usable: BTreeMap<Endpoint, Usable>,
     events: VecDeque<Event>,
 }
@@ -57,9 +56,9 @@ pub struct Membership {
 /// What a node last said of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Its last word that was not UNKNOWN, if it ever had one.
+    /// The last health that the node reported other than UNKNOWN; UNKNOWN if there was none.
     pub health: Health,
-    /// Established connections.
+    /// The number of established connections.
     pub connections: u32,
 }
 
@@ -86,7 +85,8 @@ impl Membership {
         membership
     }
 
-    /// Begins to wait for whom nobody has heard of yet: before, nobody could be heard.
+    /// Begins to wait for the nodes that have not been heard yet, for `silence` from now on: before, no node
+    /// could be heard.
     pub fn begin(&mut self, now: Moment) {
         let until = now + self.silence;
         for presence in self.presences.values_mut() {
@@ -97,7 +97,7 @@ impl Membership {
     }
 
     /// Puts another configuration in force. What is known of nodes and services that stay is kept.
-    /// A new node is silent until it is heard: it is not known to live, and others are.
+    /// A new node is silent until it is heard, because others are known to live and it is not.
     pub fn reconfigure(&mut self, now: Moment, cluster: Cluster, silence: Duration) {
         self.expire(now);
         self.silence = silence;
@@ -147,7 +147,7 @@ impl Membership {
         Heard::Taken
     }
 
-    /// Takes the word of whoever watches the hosts themselves that this node is dead, or is not any more.
+    /// Takes the word of whoever watches the hosts themselves that this node is dead, or no longer is.
     pub fn handle_death(&mut self, now: Moment, address: Address, dead: bool) {
         self.expire(now);
         if set(&mut self.dead, address, dead) {
@@ -155,7 +155,8 @@ impl Membership {
         }
     }
 
-    /// Takes the word of whoever compares clocks that this node refuses messages, or takes them again.
+    /// Takes the word of whoever compares clocks that this node refuses messages (is deaf), or accepts them
+    /// again.
     pub fn handle_deafness(&mut self, now: Moment, address: Address, deaf: bool) {
         self.expire(now);
         if set(&mut self.deaf, address, deaf) {
@@ -163,7 +164,7 @@ impl Membership {
         }
     }
 
-    /// The next event up to `now`, to be called until there is none: after every other call, and at
+    /// The next event up to `now`. To be called until it returns `None`: after every other call, and at
     /// [`Membership::next_timeout`].
     pub fn poll(&mut self, now: Moment) -> Option<Event> {
         self.expire(now);
@@ -201,8 +202,8 @@ impl Membership {
         self.reports.get(&(address, at)).copied()
     }
 
-    /// What the node of this address has to do for the service at `at`: as it said in its last HELLO,
-    /// if it is heard.
+    /// The load of the node of this address for the service at `at`, from its last HELLO; `None` if it is not
+    /// heard.
     pub fn load(&self, address: Address, at: Endpoint) -> Option<Load> {
         let Presence::Heard { cpu, .. } = self.presence(address)? else {
             return None;
@@ -245,7 +246,7 @@ impl Membership {
         self.refresh(changed);
     }
 
-    /// Takes a node's word on whether it wants new requests. Returns whether it is another than before.
+    /// Takes a node's word on whether it wants new requests. Returns whether that has changed.
     fn note_draining(&mut self, node: Address, draining: bool) -> bool {
         let changed = set(&mut self.draining, node, draining);
         if changed {
@@ -259,7 +260,7 @@ impl Membership {
         changed
     }
 
-    /// Takes a node's word on a service. Returns whether it is another than before.
+    /// Takes a node's word on a service. Returns whether the node's health for it has changed.
     fn hear(&mut self, from: Address, word: &HelloService) -> bool {
         let at = word.cluster;
         let Some(service) = self
@@ -287,7 +288,7 @@ impl Membership {
         true
     }
 
-    /// Applies the rule to these services.
+    /// Applies the rules to these services.
     fn refresh(&mut self, services: BTreeSet<Endpoint>) {
         for at in services {
             let usable = Usable::of(self.candidates(at));
@@ -298,7 +299,8 @@ impl Membership {
         }
     }
 
-    /// The nodes that rules 0 and 1 leave, and whether each is heard: those that are not deaf, or else all.
+    /// The nodes that rules 0 and 1 leave, each with whether it is heard: those that are not deaf, or all if
+    /// every one is.
     fn candidates(&self, at: Endpoint) -> Vec<(bool, UsableServer)> {
         let fails = |node: &Node| {
             self.report(node.address, at)
@@ -340,7 +342,7 @@ impl Membership {
     }
 }
 
-/// Has the address in the set, or not. Returns whether that is another than before.
+/// Puts the address into the set or takes it out. Returns whether that changed the set.
 fn set(all: &mut BTreeSet<Address>, address: Address, is_in: bool) -> bool {
     if is_in {
         all.insert(address)

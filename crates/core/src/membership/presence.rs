@@ -7,23 +7,23 @@ use crate::Moment;
 /// Whether a node is heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// Not heard since the start, which was only just now: counts as heard.
+    /// The node was not heard since the start, but that was only just now, so it counts as heard.
     Awaited {
-        /// Then it is silent.
+        /// When the node becomes silent.
         until: Moment,
     },
-    /// It sends HELLO.
+    /// The node sends HELLO.
     Heard {
-        /// Then it is silent, unless it is heard again.
+        /// When the node becomes silent, unless it is heard again.
         until: Moment,
-        /// Which life of its daemon.
+        /// Which run of the node's daemon sent the last HELLO.
         incarnation: Incarnation,
-        /// Its clock when it sent the last.
+        /// The node's clock when it sent the last HELLO.
         sent: Clock,
-        /// How busy it was then.
+        /// How busy the node was then.
         cpu: Permille,
     },
-    /// It has not been heard for too long, or never.
+    /// The node has not been heard for too long, or never.
     Silent,
 }
 
@@ -42,8 +42,8 @@ impl Presence {
 
     /// Whether what `incarnation` sent at `sent` is older than what was heard already.
     ///
-    /// Of a silent node nothing is: a node whose clock was set back would else be shut out until
-    /// its clock has caught up.
+    /// For a silent node nothing is older: otherwise a node whose clock was set back would be shut out until its
+    /// clock has caught up.
     pub(super) fn is_ahead_of(&self, incarnation: Incarnation, sent: Clock) -> bool {
         match *self {
             Self::Heard {

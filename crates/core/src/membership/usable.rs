@@ -4,41 +4,41 @@ use std::num::NonZeroU8;
 
 use baton_wire::Address;
 
-/// The data servers that may get a service's new connections, and why they.
+/// The data servers that may get a service's new connections, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usable {
-    /// In the order of the configuration.
+    /// The usable servers, in the order of the configuration.
     pub servers: Vec<UsableServer>,
-    /// Why they.
+    /// By which rule these servers are usable.
     pub basis: Basis,
-    /// Those that do not fail and are not heard, while others are.
+    /// The servers that do not fail but are not heard, while others are heard.
     unheard: Vec<UsableServer>,
 }
 
 /// A data server that may get new connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsableServer {
-    /// Its node's name.
+    /// The name of the data server's node.
     pub name: String,
-    /// Its own address.
+    /// The data server's own address.
     pub address: Address,
-    /// Its share.
+    /// The data server's share of new connections.
     pub weight: NonZeroU8,
 }
 
-/// By which rule servers are usable.
+/// The rule by which servers are usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Basis {
-    /// They are heard, and do not fail.
+    /// The servers are heard and do not fail.
     Heard,
-    /// None that does not fail is heard, so all that do not fail are used unheard.
+    /// No server is both heard and not failing, so all that do not fail are used unheard.
     Unheard,
-    /// There is none: all fail, drain, or are configured with weight 0.
+    /// No server is usable: all fail, drain, are dead, or are configured with weight 0.
     Nobody,
 }
 
 impl Usable {
-    /// Of candidates, each with whether it is heard: those heard, or else all.
+    /// Makes the usable ones of `candidates`, each with whether it is heard: those heard, or all if none is.
     pub(super) fn of(candidates: Vec<(bool, UsableServer)>) -> Self {
         let (heard, unheard): (Vec<_>, Vec<_>) =
             candidates.into_iter().partition(|(heard, _)| *heard);
@@ -64,7 +64,8 @@ impl Usable {
         }
     }
 
-    /// Those of a pool by the same rule: its members that are heard, or else all of its members.
+    /// The usable servers of a pool by the same rule: its members that are heard, or all of its members if none
+    /// is.
     pub fn among<'a>(
         &'a self,
         is_member: impl Fn(&UsableServer) -> bool + 'a,

@@ -1,4 +1,5 @@
-//! Between an entry of this node's table and one that travels: indices of its maps against addresses and ids.
+//! Translates entries between this node's table, which has indices of this node's maps, and messages, which have
+//! addresses and ids.
 
 use std::collections::HashMap;
 use std::num::NonZeroU16;
@@ -12,13 +13,13 @@ use baton_wire::{Address, Endpoint, EntryKey, LeftOut, ShortAddress, TcbEntry, W
 /// A data server as a table names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Its address.
+    /// The data server's address.
     pub address: ShortAddress,
-    /// Whether it is in the configuration now.
+    /// Whether the data server is in the configuration now.
     pub present: bool,
 }
 
-/// What this node's maps say of their indices, as of one moment.
+/// What the indices of this node's maps mean, as of one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Book {
     servers: Vec<Option<Server>>,
@@ -30,11 +31,11 @@ pub struct Book {
     route_number: HashMap<u64, u16>,
 }
 
-/// Short address and port.
+/// Where a service is: its short address and port.
 type ServiceAt = (u32, u16);
 
 impl Book {
-    /// From the maps: data servers, pools and ids of routes by their indices, and the services.
+    /// Makes the book from the maps: data servers, pools and ids of routes by their indices, and the services.
     pub fn new(
         servers: Vec<Option<Server>>,
         pools: &[Pool],
@@ -68,8 +69,8 @@ impl Book {
         }
     }
 
-    /// An entry as it travels, at the tick `now`; `None` if there is nothing to say of it: its owner, or
-    /// what a client must have said, is not known.
+    /// An entry of this node's table as it travels, at the tick `now`. `None` if it cannot be said, because its
+    /// owner, or something that a client must have said, is not known.
     pub fn export(&self, key: &TcbKey, tcb: &Tcb, now: u32) -> Option<TcbEntry> {
         let server = |index: u16| {
             let server = self.servers.get(usize::from(index)).copied().flatten();
@@ -102,13 +103,13 @@ impl Book {
         })
     }
 
-    /// An entry that came, as it is in this node's table at the tick `now`.
+    /// An entry that came in a message, as it is in this node's table at the tick `now`.
     ///
-    /// A pool that is not known here becomes that of the service. What
-    /// of the response is not tallied yet the sender tallies: it has the entry too.
+    /// A pool that is not known here becomes the service's own pool. What is not counted yet of the response up
+    /// to here, the sender counts: it has the entry too.
     ///
     /// # Errors
-    /// Why it cannot be in this table.
+    /// Says why the entry cannot be in this table.
     pub fn import(&self, entry: &TcbEntry, now: u32) -> Result<(TcbKey, Tcb), LeftOut> {
         let key = &entry.key;
         let service = (self.services)
@@ -137,9 +138,9 @@ impl Book {
             rcv_wscale: cluster,
             options: option(entry.sack, LCCP_TCB_SACK)
                 | option(entry.scales.is_some(), LCCP_TCB_WSCALE),
-            // Whose doors judge says this node's configuration.
+            // Whether a door judges the requests is for this node's configuration to say.
             state: entry.state & !(TCB_AT_DOOR as u8) | option(at_door, TCB_AT_DOOR),
-            // Below MAX_SERVICES: what no route takes.
+            // A number below MAX_SERVICES stands for requests that no route takes.
             route: route.copied().unwrap_or(service.id),
             counted: entry.last_ack,
             ..Tcb::default()

@@ -1,4 +1,4 @@
-//! Batches that are under way: sent, not acknowledged yet.
+//! Batches that are under way: sent, but not acknowledged yet.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,31 +8,32 @@ use baton_wire::{Taken, Tcbs};
 
 use crate::Moment;
 
-/// A batch that is not acknowledged is sent again after so long, then after twice as long, and so on up to
+/// A batch that is not acknowledged is sent again after [`FIRST_WAIT`], then after twice as long, and so on, up
+/// to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(320);
 
-/// When so many that were sent later have come, a batch is lost: packets overtake each other, but not
-/// that far.
+/// When a batch that was sent more than this many sendings later has come, a batch is lost: packets overtake
+/// each other, but not that far.
 const OVERTAKEN: u64 = 16;
 
-/// Batches that may be under way: so many at first, one more for each that comes, half as many after a
-/// loss. More than [`WIDEST`] no network card keeps for a receiver that is busy for a moment.
+/// How many batches may be under way: [`BEGIN`] at first, one more for each that comes, half as many after a
+/// loss. A network card does not keep more than [`WIDEST`] for a receiver that is busy for a moment.
 const BEGIN: usize = 16;
 const NARROWEST: usize = 4;
 const WIDEST: usize = 128;
 
-/// What was sent and what came, of one migration.
+/// What one migration has sent, and what of it has come.
 #[derive(Debug)]
 pub struct Flight {
     under_way: BTreeMap<u32, UnderWay>,
     next: u32,
     window: usize,
     sendings: u64,
-    /// The last sending of which is known that it came.
+    /// The latest sending that is known to have come.
     newest: u64,
     resent: u64,
-    /// When a batch came last, or the first was sent.
+    /// When a batch came last, or when one was sent with nothing else under way.
     progressed: Moment,
 }
 
@@ -59,15 +60,15 @@ impl Default for Flight {
 }
 
 impl Flight {
-    /// The number of the next new batch, if one may be sent.
+    /// The number of the next new batch; `None` if none may be sent now.
     pub fn vacancy(&self) -> Option<u32> {
         let first = self.under_way.keys().next().copied().unwrap_or(self.next);
-        // TAKEN tells of no more than BATCH_WINDOW.
+        // A TAKEN message covers at most BATCH_WINDOW batches.
         let fits = self.under_way.len() < self.window && self.next - first < BATCH_WINDOW;
         fits.then_some(self.next)
     }
 
-    /// The new batch is sent now.
+    /// Notes that a new batch is sent now, and returns it.
     pub fn send(&mut self, now: Moment, batch: Tcbs) -> Tcbs {
         if self.under_way.is_empty() {
             self.progressed = now;
@@ -84,7 +85,7 @@ impl Flight {
         batch
     }
 
-    /// A batch that is to be sent again now, if there is one.
+    /// A batch that is to be sent again now, if there is one. It counts as a loss.
     pub fn resend(&mut self, now: Moment) -> Option<Tcbs> {
         let late = self.under_way.values_mut().find(|sent| sent.due <= now)?;
         self.sendings += 1;
@@ -96,7 +97,7 @@ impl Flight {
         Some(late.batch.clone())
     }
 
-    /// These came. Says how many entries of batches that were not known to have come.
+    /// Takes an acknowledgement. Returns how many entries are in the batches that are newly known to have come.
     pub fn acknowledge(&mut self, now: Moment, taken: &Taken) -> usize {
         let came: Vec<u32> = (self.under_way.keys().copied())
             .filter(|batch| taken.has(*batch))
@@ -125,12 +126,12 @@ impl Flight {
         self.under_way.is_empty()
     }
 
-    /// Batches there were, and how often one was sent again.
+    /// The number of batches so far, and how often one was sent again.
     pub fn sent(&self) -> (u32, u64) {
         (self.next, self.resent)
     }
 
-    /// When a batch came last, as long as others are waited for.
+    /// When progress was made last; `None` if nothing is under way.
     pub fn waits_since(&self) -> Option<Moment> {
         (!self.is_empty()).then_some(self.progressed)
     }

@@ -1,27 +1,27 @@
-//! What a pass has to send: all entries at first, then those that are others than when they were sent.
+//! What a pass has to send: at first all entries, then those that have changed since they were sent.
 
 use std::collections::HashMap;
 
 use baton_wire::{EntryKey, TcbEntry};
 
-/// The entries as they were sent last.
+/// Remembers the entries as they were sent last.
 #[derive(Debug, Default)]
 pub struct Passes {
     sent: HashMap<EntryKey, TcbEntry>,
 }
 
 impl Passes {
-    /// Of the table as it was read now, what is to be sent.
+    /// Selects what is to be sent of the table as it was just read.
     pub fn next(&mut self, read: Vec<TcbEntry>) -> Vec<TcbEntry> {
         if self.sent.is_empty() {
             self.sent = read.iter().map(|entry| (entry.key, *entry)).collect();
-            // A walk through a table that changes may show an entry twice: the later one is kept above.
+            // A walk through a table that changes may show an entry twice; the map above keeps the later one.
             if self.sent.len() == read.len() {
                 return read;
             }
             return self.sent.values().copied().collect();
         }
-        // Most have not changed, and requests may wait meanwhile: those are only looked at.
+        // Most entries have not changed, and requests may wait meanwhile, so unchanged ones are not copied.
         let sent = &mut self.sent;
         let is_news = |entry: &TcbEntry| match sent.get_mut(&entry.key) {
             Some(before) if !is_other(before, entry) => false,
@@ -40,7 +40,8 @@ impl Passes {
     }
 }
 
-/// Age is no change: it passes at the receiver as well. What else a packet changes is seen by itself.
+/// Whether an entry has changed. A different age alone is no change: entries age at the receiver as well, and
+/// whatever else a packet changes shows in the other fields.
 fn is_other(before: &TcbEntry, now: &TcbEntry) -> bool {
     TcbEntry {
         age: now.age,

@@ -7,17 +7,17 @@ use baton_wire::{Address, LeftOut, Taken, TakenRefusal, Tcbs};
 
 use crate::Moment;
 
-/// A sender that is silent for so long has gone: longer than it waits itself.
+/// A sender that is silent for this long has gone. It is longer than the time that the sender itself waits.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// So many batches are acknowledged at once, at most.
+/// At most this many batches are acknowledged together.
 const TOGETHER: u32 = 8;
 
-/// Takes the entries of one node at a time.
+/// Receives the entries of one node at a time.
 #[derive(Debug, Default)]
 pub struct Receiver {
     current: Option<Inbound>,
-    /// The last one that ended, whose batches may come once more.
+    /// The last migration that ended; its batches may come once more.
     ended: Option<(Address, Taken)>,
     answer: Option<(Address, Taken)>,
     happened: Option<Happened>,
@@ -29,26 +29,27 @@ struct Inbound {
     taken: Taken,
     last: Option<u32>,
     heard: Moment,
-    /// Batches since the last acknowledgement.
+    /// How many batches have come since the last acknowledgement.
     unsaid: u32,
 }
 
-/// What is worth a line in the log.
+/// An event that is worth a line in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
     /// A node's entries begin to come.
     Began(Address),
-    /// All of them have come.
+    /// All of a node's entries have come.
     Ended(Address, Taken),
-    /// It has given up.
+    /// The sender has given up, or this node cannot take its entries.
     Aborted(Address, Taken),
-    /// It is not heard any more.
+    /// The sender is no longer heard.
     Lost(Address, Taken),
 }
 
 impl Receiver {
-    /// A batch has come. If this is true, its entries are to be taken, and [`Receiver::took`] is to be told
-    /// before anything else. `allowed` says whether this node takes entries of that one at all.
+    /// Takes a batch that has come. If this returns `true` its entries are to be taken, and [`Receiver::took`]
+    /// must be called before anything else. `allowed` says whether this node takes entries from the sender at
+    /// all.
     pub fn handle(
         &mut self,
         now: Moment,
@@ -77,7 +78,8 @@ impl Receiver {
         }
     }
 
-    /// What became of the entries of the batch that came last.
+    /// Says what became of the entries of the batch that came last: how many were taken, and how many were left
+    /// out for each reason.
     pub fn took(&mut self, taken: u32, left_out: [u32; LeftOut::ALL.len()]) {
         let Some(inbound) = &mut self.current else {
             return;
@@ -92,7 +94,7 @@ impl Receiver {
         self.end_if_all_came();
     }
 
-    /// The entries that came last cannot be taken, and neither can others.
+    /// Ends the migration: neither the entries that came last nor any others can be taken.
     pub fn fail(&mut self) {
         if let Some(inbound) = self.current.take() {
             self.refuse(inbound.from, inbound.taken.migration, TakenRefusal::NoTable);
@@ -100,7 +102,7 @@ impl Receiver {
         }
     }
 
-    /// Nothing more has come for now: what was not acknowledged is.
+    /// Nothing more has come for now, so what is not acknowledged yet is acknowledged.
     pub fn pause(&mut self) {
         if self
             .current
@@ -111,12 +113,12 @@ impl Receiver {
         }
     }
 
-    /// What is to be said, and to whom.
+    /// The next message to send, and to whom.
     pub fn poll(&mut self) -> Option<(Address, Taken)> {
         self.answer.take()
     }
 
-    /// What is worth a line in the log.
+    /// An event that is worth a line in the log.
     pub fn happened(&mut self, now: Moment) -> Option<Happened> {
         self.forget_the_silent(now);
         self.happened.take()
@@ -127,12 +129,12 @@ impl Receiver {
         self.current.is_some()
     }
 
-    /// False if nothing of this one is to be taken.
+    /// Begins a migration. Returns `false` if nothing of it is to be taken.
     fn begin(&mut self, now: Moment, from: Address, migration: u64) -> bool {
         let known = (self.current.as_ref()).map(|inbound| (inbound.from, inbound.taken.migration));
         let ended = (self.ended.as_ref()).map(|(of, taken)| (*of, taken.migration));
         match known {
-            // Again, or late.
+            // The first batch has come again, or late.
             Some((of, number)) if of == from && number >= migration => return true,
             Some((of, _)) if of != from => {
                 self.refuse(from, migration, TakenRefusal::Busy);
@@ -157,7 +159,7 @@ impl Receiver {
         true
     }
 
-    /// To a batch of no migration that is on.
+    /// Answers a batch that is of no current migration.
     fn answer_of_old(&mut self, from: Address, batch: &Tcbs) {
         let later = |number: u64| number > batch.migration;
         if let Some((of, taken)) = self.ended
@@ -224,7 +226,7 @@ impl Inbound {
         self.from == from && self.taken.migration == migration
     }
 
-    /// Whether it is new.
+    /// Notes a batch. Returns whether it is new.
     fn note(&mut self, now: Moment, batch: &Tcbs) -> bool {
         self.heard = now;
         self.unsaid += 1;
@@ -242,7 +244,7 @@ impl Inbound {
         true
     }
 
-    /// All below the next number have come.
+    /// Moves the next number up by one: all below it have come.
     fn advance(&mut self) {
         self.taken.next += 1;
         let came = self.taken.came;

@@ -10,41 +10,41 @@ use super::flight::Flight;
 use super::passes::Passes;
 use crate::Moment;
 
-/// Requests wait, for one more pass, when a pass had no more entries than
-/// this, or after so many passes: where all connections are busy, all entries change all the time.
+/// Requests begin to wait, for one more pass, after a pass of at most [`SMALL_PASS`] entries, or after
+/// [`MOST_PASSES`] passes: where all connections are busy, all entries change all the time.
 const SMALL_PASS: usize = 64;
 const MOST_PASSES: usize = 3;
 
-/// What is to be done next.
+/// What the caller of a [`Sender`] has to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// To send this to the receiver.
+    /// Send this to the receiver.
     Send(Tcbs),
-    /// To read the table, and say what is in it: [`Sender::read`].
+    /// Read the table, and pass what is in it to [`Sender::read`].
     Read,
-    /// To have requests wait from now on, so that no entry changes in what matters: [`Sender::held`].
+    /// Make requests wait from now on, so that no entry changes in what matters, then call [`Sender::held`].
     Hold,
-    /// To let what waits go to the receiver, and all that comes; to move the address, and say what came of
-    /// that: [`Sender::transferred`].
+    /// Let what waits, and all that comes, go to the receiver; move the address; and pass the result to
+    /// [`Sender::transferred`].
     Transfer,
-    /// Nothing more.
+    /// The migration has ended, with this result; no step follows.
     End(Result<Report, Failure>),
 }
 
-/// What has been done.
+/// What a migration has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Entries of each pass; the last one went over after the address.
+    /// The number of entries of each pass; the last pass went over after the address.
     pub passes: Vec<usize>,
-    /// Batches,
+    /// The number of batches.
     pub batches: u32,
-    /// and how often one was sent again.
+    /// How often a batch was sent again.
     pub resent: u64,
-    /// What the receiver says: entries in its table, and those left out, by `LeftOut`.
+    /// The receiver's last word: entries in its table, and those left out, by `LeftOut`.
     pub taken: Taken,
     /// From when the table was first read until all that was in it had come.
     pub copied_in: Duration,
-    /// So long requests waited, until they could go on at the receiver.
+    /// How long requests waited until they could go on at the receiver.
     pub held_for: Duration,
     /// From the beginning to the end.
     pub took: Duration,
@@ -53,49 +53,49 @@ pub struct Report {
 /// Why a migration ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The other node never said a word.
+    /// The receiver never answered.
     NoAnswer,
-    /// It has stopped answering. The address is where it was.
+    /// The receiver has stopped answering. The address is where it was.
     Silent,
-    /// It takes none.
+    /// The receiver refuses to take entries.
     Refused(TakenRefusal),
     /// The address could not be moved.
     NotTransferred(String),
-    /// It was told to end.
+    /// [`Sender::abort`] was called.
     Aborted,
-    /// The address has moved, but what changed last did not go over, or not all: CLAIM and NONE repair it.
+    /// The address has moved, but not all of what changed last has gone over: CLAIM and NONE repair that.
     LastPassLost(Box<Failure>),
 }
 
-/// How far it is.
+/// How far the migration is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Doing what.
+    /// What the sender is doing.
     pub stage: Stage,
-    /// Which pass, from 1; 0 before the first.
+    /// The number of the current pass, from 1; 0 before the first.
     pub pass: usize,
-    /// Entries of this pass that the receiver has,
+    /// How many entries of this pass the receiver has.
     pub came: usize,
-    /// of so many.
+    /// How many entries this pass has in all.
     pub entries: usize,
 }
 
-/// What it does.
+/// What the sender of a migration does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Waiting for the receiver's first word.
+    /// Waiting for the receiver's first answer.
     Opening,
     /// Sending what the table had, or what has changed.
     Copying,
     /// Waiting for the address to move.
     Transferring,
-    /// Sending what changed last.
+    /// Sending what changed last, after the address has moved.
     Finishing,
-    /// Nothing any more.
+    /// The migration has ended.
     Ended,
 }
 
-/// One migration.
+/// The sending end of one migration.
 #[derive(Debug)]
 pub struct Sender {
     number: u64,
@@ -106,9 +106,9 @@ pub struct Sender {
     waiting: VecDeque<TcbEntry>,
     came: usize,
     switched: bool,
-    /// Since when requests wait.
+    /// Since when requests have been waiting.
     held_at: Option<Moment>,
-    /// Whether the last batch there will be has been sent.
+    /// Whether the very last batch has been sent.
     closed: bool,
     began: Moment,
     read_at: Option<Moment>,
@@ -132,7 +132,7 @@ enum State {
 }
 
 impl Sender {
-    /// Begins one. `number` must be above that of every earlier one of this node.
+    /// Begins a migration. `number` must be above that of every earlier migration of this node.
     pub fn new(now: Moment, number: u64) -> Self {
         Self {
             number,
@@ -150,7 +150,7 @@ impl Sender {
         }
     }
 
-    /// What is to be done now; `None`: nothing before [`Sender::next_timeout`] or an answer.
+    /// The next thing to do now; `None` if there is nothing before [`Sender::next_timeout`] or an answer.
     pub fn poll(&mut self, now: Moment) -> Option<Step> {
         self.look_at_patience(now);
         match std::mem::replace(&mut self.state, State::Ended) {
@@ -207,7 +207,7 @@ impl Sender {
         }
     }
 
-    /// What the table has.
+    /// Takes the contents of the table, as [`Step::Read`] asked for.
     pub fn read(&mut self, entries: Vec<TcbEntry>) {
         if !matches!(self.state, State::Reading) {
             return;
@@ -219,14 +219,14 @@ impl Sender {
         self.state = State::Sending;
     }
 
-    /// Requests wait.
+    /// Requests wait now, as [`Step::Hold`] asked for.
     pub fn held(&mut self) {
         if matches!(self.state, State::Holding) {
             self.state = State::WantsRead;
         }
     }
 
-    /// The address has moved, or not, and why.
+    /// The address has moved, or has not for the reason in the error.
     pub fn transferred(&mut self, result: Result<(), String>) {
         if !matches!(self.state, State::Transferring) {
             return;
@@ -240,12 +240,12 @@ impl Sender {
         }
     }
 
-    /// It is to end. The receiver keeps what it has, which expires there.
+    /// Ends the migration early. The receiver keeps the entries that it has, which expire there.
     pub fn abort(&mut self) {
         self.fail(Failure::Aborted);
     }
 
-    /// The receiver has answered.
+    /// Takes an answer of the receiver.
     pub fn handle_taken(&mut self, now: Moment, taken: &Taken) {
         if taken.migration != self.number || !self.runs() {
             return;
@@ -255,7 +255,7 @@ impl Sender {
             return;
         }
         self.came += self.flight.acknowledge(now, taken);
-        // They overtake each other; both numbers only grow.
+        // Answers may overtake each other; both numbers only grow, so the greater ones are the later ones.
         if taken.taken >= self.report.taken.taken && taken.next >= self.report.taken.next {
             self.report.taken = *taken;
         }
@@ -269,7 +269,8 @@ impl Sender {
         }
     }
 
-    /// When [`Sender::poll`] has something to do though nothing comes.
+    /// When [`Sender::poll`] has something to do if no answer comes before; `None` if it waits for a
+    /// call or has ended.
     pub fn next_timeout(&self) -> Option<Moment> {
         match self.state {
             State::Ended | State::Reading | State::Holding | State::Transferring => None,
@@ -281,7 +282,7 @@ impl Sender {
         }
     }
 
-    /// How far it is.
+    /// How far the migration is.
     pub fn progress(&self) -> Progress {
         let stage = match self.state {
             State::Opening => Stage::Opening,
@@ -324,7 +325,7 @@ impl Sender {
         }
     }
 
-    /// A batch that is to leave now.
+    /// The batch that is to be sent now, if there is one.
     fn batch(&mut self, now: Moment) -> Option<Tcbs> {
         if let Some(again) = self.flight.resend(now) {
             return Some(again);
@@ -334,7 +335,7 @@ impl Sender {
         let wanted = if opens {
             number == 0
         } else {
-            // The end must be said, with or without an entry.
+            // The last batch must be sent even if it has no entries, because it marks the end.
             !self.waiting.is_empty() || self.switched && !self.closed
         };
         if !wanted {
@@ -352,12 +353,12 @@ impl Sender {
         Some(self.flight.send(now, batch))
     }
 
-    /// Of this pass.
+    /// Whether all batches of this pass have come.
     fn has_all_come(&self) -> bool {
         self.flight.is_empty() && self.waiting.is_empty()
     }
 
-    /// All of this pass has come.
+    /// Chooses the next state when all of this pass has come.
     fn end_pass(&mut self, now: Moment) {
         if let Some(read_at) = self.read_at
             && self.report.passes.len() == 1

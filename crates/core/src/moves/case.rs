@@ -1,4 +1,4 @@
-//! One response, and how far it has come.
+//! One response that is to move, and how far its move has come.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::resume::Known;
 
 #[derive(Clone, Debug)]
 pub(super) struct Case<S> {
-    /// Of the last order.
+    /// The number of the last order for this response.
     pub number: u64,
     pub from: S,
-    /// Who can still be asked, the next one last.
+    /// The data servers that can still be asked, the next one last.
     pub servers: Vec<S>,
     pub known: Known,
     pub state: State<S>,
@@ -23,30 +23,30 @@ pub(super) struct Case<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State<S> {
     Waiting,
-    /// Its own server is asked what the response is.
+    /// The owner's own server is asked what the response is.
     Looking {
         again: Moment,
         times: u32,
     },
-    /// Another one is asked whether it has the same.
+    /// Another data server is asked whether it has the same response.
     Asked {
         server: S,
         again: Moment,
         times: u32,
     },
-    /// The owner was told to let go.
+    /// The owner was told to let the connection go.
     Yielding {
         server: S,
         again: Moment,
         times: u32,
     },
-    /// The owner was told to keep it after all; it may have let go already.
+    /// The owner was told to keep the connection after all; it may have let go already.
     Recalled {
         server: S,
         again: Moment,
         pause: Duration,
     },
-    /// The owner has let go.
+    /// The owner has let the connection go.
     Gone {
         server: S,
         again: Moment,
@@ -82,7 +82,7 @@ impl<S: Copy> Case<S> {
         };
     }
 
-    /// Who has its response ready, or was asked for it.
+    /// The data server that has the response ready, or was asked for it.
     pub fn server(&self) -> Option<S> {
         match self.state {
             State::Waiting => None,
@@ -94,7 +94,7 @@ impl<S: Copy> Case<S> {
         }
     }
 
-    /// Whether its entry says that it moves.
+    /// Whether the connection's entry says that it moves.
     pub fn has_begun(&self) -> bool {
         matches!(
             self.state,

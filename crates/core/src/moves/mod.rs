@@ -1,4 +1,4 @@
-//! Responses under way that leave a data server which drains, as the connection server sees to it.
+//! Moves responses that are under way away from a data server that drains. The connection server does this.
 //!
 //! ```text
 //!  waits --Ask--> its owner --READY--> Ask --> another data server --READY--> Yield --BEGUN--> done
@@ -8,10 +8,10 @@
 //! ```
 //!
 //! All that can go wrong with the response is found out before its owner is told to let go: what the owner's own
-//! server answers now must be what it answered then, and another one's the same. From then on whoever of the two
-//! has the connection gets its packets, and the owner alone decides the moment. Every message may be lost; each is
-//! repeated until its answer comes. Where the owner dies, or has let go and nothing came of that, the response is
-//! resumed as any other.
+//! server answers now must be what it answered then, and another server must answer the same. From then on
+//! packets go to whichever of the two has the connection, and the owner alone decides the moment of the move.
+//! Every message may be lost; each is repeated until its answer comes. If the owner dies, or has let go and the
+//! connection has not arrived anywhere, the response is resumed like any other.
 
 mod case;
 
@@ -24,108 +24,113 @@ use crate::Moment;
 use crate::resume::Known;
 use case::{Case, State};
 
-/// So many are under way at once; the others wait. Each asks two servers for its response.
+/// At most this many responses are moved at once; the others wait. Each move asks two servers for the response.
 pub const AT_ONCE: usize = 128;
 
-/// An order is sent again after this long without an answer,
+/// An order without an answer is sent again after this long.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
-/// and so often; then somebody else is asked. A server may take a while, and its daemon waits for it.
+/// An order is sent at most this often; then another data server is asked. A server may take a while to answer,
+/// and its daemon waits for it.
 const ASK_TIMES: u32 = 12;
-/// The owner is told again after this long: a response that pauses goes only then,
+/// The owner is told to let go a second time after this long: a response that pauses leaves only then.
 const YIELD_SOON: Duration = Duration::from_millis(25);
-/// and then after this long: shorter than for how long its word counts there,
+/// The owner is told to let go again after this long, from the third time on. It must be shorter than the time
+/// for which the order counts at the owner.
 const YIELD_AGAIN: Duration = Duration::from_millis(100);
-/// and so often: then its client is away, or much of what was sent is lost.
+/// The owner is told to let go at most this often. After that the client is away, or much of what was sent is
+/// lost, and the owner is told to keep the connection.
 const YIELD_TIMES: u32 = 80;
-/// What the owner has let go is there after this many questions, or it is lost.
+/// A connection that its owner has let go has arrived at the next data server after this many questions, or it
+/// is lost.
 const GONE_TIMES: u32 = 10;
-/// It is asked to keep it as often as may be, ever more slowly.
+/// The owner is told to keep a connection without a limit on repetitions; the pauses double up to this one.
 const RECALL_SLOWEST: Duration = Duration::from_secs(1);
-/// What stays for a reason that may pass is looked at again after this long.
+/// A response that stays for a reason that may pass is looked at again after this long.
 const REST: Duration = Duration::from_secs(2);
-/// So many that stay are remembered.
+/// At most this many responses that stay are remembered.
 const REMEMBERED: usize = 1 << 14;
 
-/// What is to be done. `K` names a response, `S` a data server.
+/// What the owner of [`Moves`] has to do. `K` names a response, `S` a data server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action<K, S> {
     /// Order the response from this data server.
     Ask {
-        /// Whose.
+        /// The response that is ordered.
         key: K,
-        /// From whom.
+        /// The data server that is asked.
         server: S,
         /// The order's number.
         number: u64,
-        /// What it must be.
+        /// What the response must be.
         known: Known,
     },
-    /// Take the order back.
+    /// Cancel an order.
     Cancel {
-        /// Whose.
+        /// The response that is ordered.
         key: K,
-        /// Who has it ready, or may have.
+        /// The data server that has the response ready, or may have.
         server: S,
         /// The order's number.
         order: u64,
-        /// The number of this, as of any order.
+        /// The number of this cancellation, from the same sequence as the orders'.
         number: u64,
     },
-    /// The entry is this one's as soon as its owner lets go. [`Moves::forget`] it if that cannot be.
+    /// Prepare the connection's entry, so that it is `server`'s as soon as its owner lets go. If that is not
+    /// possible, call [`Moves::forget`].
     Begin {
-        /// Which.
+        /// The response that moves, or was to move.
         key: K,
-        /// Whose it is.
+        /// The owner of the connection.
         from: S,
-        /// Whose it is to be.
+        /// The data server that is to get the connection.
         server: S,
     },
-    /// Tell its owner to let go, or that it is to stay.
+    /// Tell the owner to let the connection go, or to keep it.
     Yield {
-        /// Which.
+        /// The response that moves, or was to move.
         key: K,
-        /// Whose it is.
+        /// The owner of the connection.
         from: S,
-        /// Who is to have it; `None`: it stays.
+        /// The data server that is to get the connection; `None`: the owner keeps it.
         server: Option<S>,
     },
-    /// It is where it was.
+    /// The owner has kept the connection, which is where it was.
     Back {
-        /// Which.
+        /// The response that moves, or was to move.
         key: K,
-        /// Whose it is.
+        /// The owner of the connection.
         from: S,
-        /// Whose it was to be.
+        /// The data server that was to get the connection.
         server: S,
     },
-    /// The connection has come to its next data server.
+    /// The connection has arrived at its next data server.
     Begun {
-        /// Which.
+        /// The response that moves, or was to move.
         key: K,
-        /// Whose it was.
+        /// The last owner of the connection.
         from: S,
-        /// Whose it is.
+        /// The owner of the connection.
         server: S,
     },
-    /// Its last owner has not got it any more, and the next one not yet: resume it.
+    /// The last owner no longer has the connection and the next one does not have it yet: resume the response.
     Orphan {
-        /// Which.
+        /// The response that moves, or was to move.
         key: K,
-        /// Whose it was.
+        /// The last owner of the connection.
         from: S,
-        /// Who has the rest, if it lives.
+        /// The data server that has the rest of the response, if it lives.
         server: S,
     },
-    /// It stays.
+    /// The response stays where it is.
     Stays {
-        /// Which.
+        /// The response that moves, or was to move.
         key: K,
-        /// What the last one that was asked said; `None`: there was nobody to ask, or no answer.
+        /// What the last data server that was asked said; `None`: there was nobody to ask, or no answer.
         why: Option<Outcome>,
     },
 }
 
-/// All that is being moved, and what stays where it is.
+/// All responses that are being moved, and those that stay where they are.
 #[derive(Debug)]
 pub struct Moves<K, S> {
     next: u64,
@@ -147,7 +152,8 @@ struct Cancel<K, S> {
 }
 
 impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
-    /// Nothing yet; `first` is the number of the first order, best one that no earlier life has come to.
+    /// Moves nothing yet. `first` is the number of the first order; best is one that no earlier run of the
+    /// daemon has reached.
     pub fn new(first: u64) -> Self {
         Self {
             next: first,
@@ -160,7 +166,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         }
     }
 
-    /// Whether it would be taken: it is not under way, nor known to stay.
+    /// Whether [`Moves::handle_busy`] would take this response: it is not under way yet, and not known to stay.
     pub fn would_take(&self, now: Moment, key: &K) -> bool {
         let stays = match self.stays.get(key) {
             None => false,
@@ -169,8 +175,9 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         !stays && !self.cases.contains_key(key)
     }
 
-    /// A response that is under way at `from`, which drains; `servers` could answer alike, the best first. `known` is
-    /// how it began when its client asked: the content may be another one by now, on all servers.
+    /// Takes a response that is under way at `from`, which drains. `servers` are those that could give the same
+    /// answer, the best first. `known` is how the response began when its client asked: the content may have
+    /// changed since, on all servers.
     pub fn handle_busy(&mut self, now: Moment, key: K, from: S, mut servers: Vec<S>, known: Known) {
         if !self.would_take(now, &key) {
             return;
@@ -181,15 +188,15 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         self.begin(now);
     }
 
-    /// A response that is under way at a data server which drains, and how it began is not known: it stays there, and
-    /// is looked at again after a while.
+    /// Takes a response that is under way at a data server which drains, if it is not known how it began: it
+    /// stays there, and is looked at again after a while.
     pub fn handle_unknown(&mut self, now: Moment, key: K) {
         if self.would_take(now, &key) {
             self.remember_stay(key, Some(now + REST));
         }
     }
 
-    /// What an order has come to, and what is known of the response there.
+    /// Takes the outcome of an order, and what is known of the response at the data server that was asked.
     pub fn handle_ready(&mut self, now: Moment, number: u64, outcome: Outcome, found: Known) {
         self.cancels.remove(&number);
         let Some(&key) = self.numbers.get(&number) else {
@@ -228,7 +235,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
             }
             (State::Yielding { .. }, Outcome::Ready) => {}
             (State::Yielding { server, .. }, refusal) => {
-                // It had it, and has lost it: its daemon was restarted.
+                // The server had the response ready and has lost it: its daemon was restarted.
                 case.why = Some(refusal);
                 self.recall(now, key, server);
             }
@@ -237,7 +244,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         self.begin(now);
     }
 
-    /// What the owner says of a connection that it was to let go, or to keep.
+    /// Takes the owner's answer about a connection that it was told to let go, or to keep.
     pub fn handle_answer(&mut self, now: Moment, key: K, answer: YieldAnswer) {
         let Some(case) = self.cases.get_mut(&key) else {
             return;
@@ -248,7 +255,8 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
                 State::Yielding { server, .. } | State::Recalled { server, .. },
                 YieldAnswer::Gone,
             ) => case.set_gone(now, server),
-            // The next time it is told it may find that it can: not before it says so does it stay.
+            // The owner may still let go when the order reaches it once more, so the response stays only when
+            // the owner says that it has kept it.
             (State::Yielding { server, .. }, YieldAnswer::Refused) => {
                 self.recall(now, key, server);
             }
@@ -263,8 +271,8 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         self.begin(now);
     }
 
-    /// A data server died. What it had and had not been told to let go is an orphan like any other, and no
-    /// more of this.
+    /// A data server died. If it had not been told to let a response of its go, that is an orphan like any
+    /// other, and is forgotten here.
     pub fn handle_death(&mut self, now: Moment, dead: S) {
         self.cancels.retain(|_, cancel| cancel.server != dead);
         let keys: Vec<K> = self.cases.keys().copied().collect();
@@ -290,7 +298,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         self.begin(now);
     }
 
-    /// This data server does not drain any more: what it has still, stays.
+    /// This data server no longer drains: what it still has stays there.
     pub fn handle_undo(&mut self, now: Moment, from: S) {
         self.stays.clear();
         let concerned: Vec<(K, State<S>)> = (self.cases.iter())
@@ -309,7 +317,8 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         self.begin(now);
     }
 
-    /// The connection is gone, asks for something else by now, or cannot go.
+    /// Forgets a connection that is gone, that asks for something else by now, or that cannot move. What was
+    /// ordered for it is cancelled.
     pub fn forget(&mut self, now: Moment, key: K) {
         if let Some(case) = self.remove(key)
             && let Some(server) = case.server()
@@ -319,12 +328,12 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         self.begin(now);
     }
 
-    /// Whether this one's entry is as a move has it, so that nobody else may change it.
+    /// Whether a move has prepared this connection's entry, so that nobody else may change it.
     pub fn holds(&self, key: &K) -> bool {
         (self.cases.get(key)).is_some_and(|case| case.has_begun())
     }
 
-    /// What is to be done, to be called until there is nothing: after every other call, and at
+    /// The next thing to do. To be called until it returns `None`: after every other call, and at
     /// [`Moves::next_timeout`].
     pub fn poll(&mut self, now: Moment) -> Option<Action<K, S>> {
         if let Some(action) = self.actions.pop_front() {
@@ -350,7 +359,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
             .min()
     }
 
-    /// How many responses are being moved, or wait to be.
+    /// How many responses are being moved or wait to be moved, and how many cancellations are not answered yet.
     pub fn open(&self) -> usize {
         self.cases.len() + self.cancels.len()
     }
@@ -393,7 +402,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
             } => {
                 (*times, *again) = (*times + 1, now + YIELD_AGAIN);
                 let server = *server;
-                // BEGUN may be lost.
+                // BEGUN may have been lost; asking the server again has it repeated.
                 if *times > 2 {
                     self.actions.push_back(ask(server));
                 }
@@ -440,7 +449,8 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         }
     }
 
-    /// Starts what waits, as far as there is room: by asking its own server what the response is.
+    /// Starts waiting moves as far as there is room. Each begins by asking the owner's own server what the
+    /// response is.
     fn begin(&mut self, now: Moment) {
         while self.numbers.len() < AT_ONCE {
             let Some(key) = self.waiting.pop_front() else {
@@ -517,7 +527,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         self.actions.push_back(Action::Orphan { key, from, server });
     }
 
-    /// For good if the response itself is the reason.
+    /// Leaves a response where it is: for good if the response itself is the reason, otherwise for [`REST`].
     fn stay(&mut self, now: Moment, key: K, why: Option<Outcome>) {
         let passes = !matches!(
             why,
@@ -529,7 +539,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
                     | Outcome::Differs
             )
         );
-        // An order without an answer may come to something yet.
+        // A server may still execute an order that it has not answered, so the order is cancelled.
         if let Some(case) = self.remove(key)
             && why.is_none()
             && !case.has_begun()
@@ -541,7 +551,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         self.actions.push_back(Action::Stays { key, why });
     }
 
-    /// It is not looked at before `until`, or never again.
+    /// Remembers that a response stays: it is not looked at before `until`; with `None`, never again.
     fn remember_stay(&mut self, key: K, until: Option<Moment>) {
         if self.stays.len() >= REMEMBERED {
             self.stays.clear();
@@ -549,7 +559,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         self.stays.insert(key, until);
     }
 
-    /// A response that waits for nobody would hold a connection of its server.
+    /// Cancels an order. A response that is ready and never used would hold a connection of its server.
     fn cancel(&mut self, now: Moment, key: K, server: S, order: u64) {
         let number = self.next;
         self.next += 1;

@@ -1,4 +1,4 @@
-//! By the client's address: a Maglev table, so that few clients move when a server comes or leaves.
+//! Chooses by the client's address: a Maglev table, so that few clients move when a server comes or leaves.
 
 use super::{Rule, Server, named};
 use crate::{Moment, maglev};

@@ -6,21 +6,21 @@
 //! load > T_high and somebody's load < T_low, or load >= 2 T_high      T_low = 25, T_high = 65
 //! ```
 //!
-//! Here a target is a *place*: all paths of one remainder of the hash. Its first server, its *home*,
-//! is the one that Maglev gives it, so that every CS knows it without asking. Once a second, while the
-//! rule above holds of a server, a bounded part of its places goes to one with little to do; they stay
-//! there, and drift home when home has no more to do than the average. CSs that see the same loads
-//! move the same places; where they differ for a while, a path is in two memories, no more.
+//! Here a target is a *place*: all paths whose hashes have the same remainder. Its first server, its *home*, is
+//! the one that Maglev gives it, so that every CS knows it without asking. Once a second, while the rule above
+//! holds for a server, a bounded part of its places moves to a server with little to do. Places stay there, and
+//! drift home when their home has no more to do than the average. CSs that see the same loads move the same
+//! places. Where they differ for a while, a path is in the memory of two servers, no more.
 //!
-//! The paper's numbers are active connections, for servers of one kind, and its front end admits at
-//! most S = (n - 1) T_high + T_low - 1 of them. Nothing is refused here. So the numbers are taken for
-//! a cluster that is as full as it may be, and scaled to the connections that there are: with an
-//! average of a per capacity (weight over average weight), a/(S/n) times 25 and 65. An eighth of the
-//! paper's numbers is the least: below it, differences are chance.
+//! The paper's numbers are active connections, for servers of one kind. Its front end admits at most
+//! S = (n - 1) T_high + T_low - 1 of them. Nothing is refused here. So the numbers are taken as those of a
+//! cluster that is as full as it may be, and are scaled to the connections that there are: with an average of a
+//! per capacity (weight over average weight), a/(S/n) times 25 and 65. They are scaled down to an eighth at
+//! most: below that, differences are chance.
 //!
-//! A path has one place, so that all its requests are one server's, however many they are: the paper's
-//! replication (LARD/R) would need choices that name more than one server. Neither is known which of a
-//! server's places is the hot one; those that leave are taken in turn.
+//! A path has one place, so all its requests go to one server, however many they are: the paper's replication
+//! (LARD/R) would need choices that name more than one server. It is not known either which of a server's places
+//! have the most requests; those that leave are taken in turn.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU8;
@@ -39,32 +39,32 @@ const T_HIGH: f64 = 65.0;
 /// How small a cluster the paper's numbers are scaled down to.
 const LEAST_SCALE: f64 = 0.125;
 
-/// Between two looks at the loads.
+/// The time between two looks at the loads.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// How many periods it takes a change of load to be believed for most of it (1 - 1/e).
 const SMOOTHING: f64 = 5.0;
 
-/// Of the places that would even two servers out, those that move in one period: one in this many.
-/// Slower than loads are believed, so that no more leave than have to.
+/// Of the places that would balance two servers, one in this many moves in one period. That is slower than
+/// changes of load are believed, so that no more places leave than have to.
 const PACE: f64 = 32.0;
 
-/// Of the places that are its home's, those that drift back in one period: one in this many.
+/// Of the places that belong to a home, one in this many may drift back in one period.
 const DRIFT: f64 = 256.0;
 
-/// Of the places that are its home's, those that stay whatever the load: one in this many.
+/// Of the places that belong to a home, one in this many stays there whatever the load.
 const STAY: usize = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Lard {
     due: Option<Moment>,
-    /// Names and weights that `homes` is of.
+    /// The names and weights of the servers from which `homes` was made.
     members: Vec<(String, NonZeroU8)>,
-    /// By place.
+    /// The home of each place, as an index of `members`.
     homes: Vec<usize>,
-    /// Places that are not at home, and where they are.
+    /// The places that are not at home, and the names of their hosts.
     away: BTreeMap<usize, String>,
-    /// Connections, smoothed, by name.
+    /// The smoothed connections of each server, by name.
     connections: BTreeMap<String, f64>,
 }
 
@@ -90,7 +90,8 @@ impl Rule for Lard {
 }
 
 impl Lard {
-    /// Homes are those of these servers. A place whose home or host is another now is at home.
+    /// Sets the homes to those of these servers. A place whose home has changed, or whose host is gone, is at
+    /// home again.
     fn settle(&mut self, servers: &[Server<'_>]) {
         let named = named(servers);
         let same = |((name, weight), member): (&(&str, NonZeroU8), &(String, NonZeroU8))| {
@@ -116,7 +117,7 @@ impl Lard {
             .collect();
     }
 
-    /// Who has which place.
+    /// Which server has which place.
     fn table(&self, servers: &[Server<'_>]) -> Vec<usize> {
         let mut table = self.homes.clone();
         for (place, host) in &self.away {
@@ -138,7 +139,7 @@ impl Lard {
             .zip(readings)
             .map(|(server, (reading, capacity))| {
                 let believed = self.connections.get(server.name).copied();
-                // Who comes has had its share of places for no time yet.
+                // A server that has just come has had no time to get connections, so it begins at the average.
                 let believed = believed.unwrap_or(average * capacity);
                 Some(believed + (reading? - believed) / SMOOTHING)
             })
@@ -157,7 +158,7 @@ impl Lard {
     }
 }
 
-/// What servers have to do, by index.
+/// The loads of the servers, by index.
 struct Loads {
     /// Connections per capacity.
     loads: Vec<f64>,
@@ -187,8 +188,8 @@ impl Loads {
         }
     }
 
-    /// Who gives to whom, and which part of what it has to do, to bring one of the two to the average:
-    /// the worst first, and to the best first.
+    /// Which server gives to which other one, and which part of its load, so that one of the two comes to the
+    /// average. The most loaded give first, and to the least loaded first.
     fn surpluses(&self) -> Vec<(usize, usize, f64)> {
         let mut order: Vec<usize> = (0..self.loads.len()).collect();
         order.sort_by(|&one, &other| self.loads[other].total_cmp(&self.loads[one]));
@@ -213,20 +214,21 @@ impl Loads {
         surpluses
     }
 
-    /// Whether `home` has no more to do than the average and than `host`, or next to nothing.
+    /// Whether `home` has no more to do than both the average and `host`, or has next to nothing to do.
     fn has_room(&self, home: usize, host: usize) -> bool {
         let enough = self.loads[host].min(self.average);
         self.loads[home] <= enough.max(T_LOW * LEAST_SCALE)
     }
 
-    /// The paper's rule.
+    /// Whether the paper's rule moves load from `hot` to `cool`. In its second case `cool` must be below the
+    /// average.
     fn is_unbalanced(&self, hot: usize, cool: usize) -> bool {
         let (hot, cool) = (self.loads[hot], self.loads[cool]);
         hot > self.high && cool < self.low || hot >= 2.0 * self.high && cool < self.average
     }
 }
 
-/// Of each server, how many of the places that are its home's may be away at a time.
+/// For each server, how many of the places whose home it is may be away at a time.
 fn may_leave(homes: &[usize], servers: usize) -> Vec<usize> {
     let mut own = vec![0; servers];
     for &home in homes {
@@ -237,7 +239,7 @@ fn may_leave(homes: &[usize], servers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Places that go from who has too much to do: those that are guests first.
+/// Moves places away from servers that have too much to do, first those whose home is elsewhere.
 fn relieve(table: &mut [usize], homes: &[usize], loads: &Loads) {
     let surpluses = loads.surpluses();
     if surpluses.is_empty() {
@@ -267,7 +269,8 @@ fn relieve(table: &mut [usize], homes: &[usize], loads: &Loads) {
     }
 }
 
-/// Places that go home, to who has room; the last that left first.
+/// Moves places back to their homes where these have room. The places that left last come first: places leave in
+/// ascending order, so this goes in descending order.
 fn drift_home(table: &mut [usize], homes: &[usize], loads: &Loads) {
     let mut leave = vec![0.0; loads.loads.len()];
     for &home in homes {

@@ -1,4 +1,4 @@
-//! Least loaded: each in turn, the less it has to do for its weight the more often.
+//! Least loaded: the servers take turns, each the more often the less it has to do for its weight.
 //!
 //! A server's *favour* is the factor, on its configured weight, by which it has more turns or fewer.
 //! Once a second it moves towards
@@ -11,13 +11,13 @@
 //!   connections: of the service, by capacity (weight over average weight);  CPU: permille
 //! ```
 //!
-//! Loads answer late: a connection that was given away weighs for as long as it lives, and is read a
-//! second or two later. Who sends all new ones to the least loaded floods it (Mitzenmacher, "How
-//! useful is old information?", IEEE TPDS 2000). So everybody keeps turns, favour is smoothed over
-//! `SMOOTHING`, and moves by a tenth a second at most. The sums in the formula keep the chance of a
-//! few connections, or of some percent of an idle processor, from looking like load. One low-pass and
-//! no integral: where connections live about as long as `SMOOTHING`, the worst case, the loop is
-//! damped by 1/sqrt(1 + GAIN) = 0.5, everywhere else by more.
+//! Loads react late: a connection that was given to a server counts for as long as it lives, and is read a
+//! second or two later. Sending all new connections to the least loaded server floods it (Mitzenmacher, "How
+//! useful is old information?", IEEE TPDS 2000). So every server keeps some turns, and favour is smoothed over
+//! `SMOOTHING` and moves by a tenth a second at most. The sums in the formula keep the chance of a few
+//! connections, or of some percent of an idle processor, from looking like load. There is one low-pass and no
+//! integral: where connections live about as long as `SMOOTHING`, which is the worst case, the loop is damped by
+//! 1/sqrt(1 + GAIN) = 0.5, everywhere else by more.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
@@ -27,20 +27,20 @@ use super::load::{average_per_capacity, capacities};
 use super::{Rule, Server};
 use crate::{Moment, turn};
 
-/// Between two looks at the loads.
+/// The time between two looks at the loads.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// How many periods it takes favour to go most of its way (1 - 1/e), if loads do not answer.
+/// How many periods favour takes to go most of its way (1 - 1/e), if loads do not react.
 const SMOOTHING: f64 = 60.0;
 
-/// How strongly favour answers to loads: a server with a tenth more of both than the average is to
-/// have a quarter fewer turns.
+/// How strongly favour reacts to loads: a server with a tenth more of both than the average is to have a quarter
+/// fewer turns.
 const GAIN: f64 = 3.0;
 
 /// The most that favour changes in one period, as a logarithm: a tenth.
 const STEP: f64 = 0.1;
 
-/// What favour is at the least and at the most.
+/// The least and the greatest favour.
 const FAVOUR: std::ops::RangeInclusive<f64> = 0.125..=4.0;
 
 /// Connections of an average server that count for nothing.
@@ -49,16 +49,17 @@ const FEW_CONNECTIONS: f64 = 4.0;
 /// Permille of the processors that count for nothing.
 const LITTLE_CPU: f64 = 100.0;
 
-/// The turns are dealt anew when somebody's share has changed by this much of itself.
+/// The turns are dealt anew when a server's share has changed by this part of itself.
 const NOTICEABLE: f64 = 0.05;
 
-/// About the longest wheel: who has most turns has as many as fit, 255 up to 16 servers.
+/// About the length of the longest wheel: the server with the most turns has as many as fit, 255 for up to 16
+/// servers.
 const TURNS: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct LeastLoaded {
     due: Option<Moment>,
-    /// Logarithms, by name.
+    /// The logarithms of the favours, by name.
     favours: BTreeMap<String, f64>,
     dealt: Vec<Dealt>,
 }
@@ -99,7 +100,8 @@ impl Rule for LeastLoaded {
 }
 
 impl LeastLoaded {
-    /// Who comes, or comes back, begins with the share that its weight gives it.
+    /// Keeps the favours of these servers only. A server that comes, or comes back, begins with the share that
+    /// its weight gives it.
     fn keep_only(&mut self, servers: &[Server<'_>]) {
         let favour = |server: &Server<'_>| {
             let favour = self.favours.get(server.name).copied().unwrap_or(0.0);
@@ -117,11 +119,11 @@ impl LeastLoaded {
         }
     }
 
-    /// Of each its share of the turns; together 1.
+    /// The share of the turns of each server; their sum is 1.
     fn shares(&self, servers: &[Server<'_>]) -> Vec<f64> {
         let parts: Vec<f64> = servers
             .iter()
-            // Each has a favour since `keep_only`.
+            // `keep_only` has given each server a favour.
             .map(|server| f64::from(server.weight.get()) * self.favours[server.name].exp())
             .collect();
         let sum: f64 = parts.iter().sum();
@@ -141,7 +143,7 @@ impl LeastLoaded {
     }
 }
 
-/// The logarithms of the favours that would answer to the loads as they are.
+/// The logarithms of the favours that would fit the loads as they are.
 fn wanted(servers: &[Server<'_>]) -> Vec<f64> {
     let capacities = capacities(servers);
     let connections = |server: &Server<'_>| server.load.map(|load| f64::from(load.connections));
@@ -150,7 +152,7 @@ fn wanted(servers: &[Server<'_>]) -> Vec<f64> {
     let Some((average_connections, average_cpu)) =
         average_per_capacity(pairs().map(|(server, capacity)| (connections(server), *capacity)))
             .zip(average_per_capacity(pairs().map(|(server, capacity)| {
-                // Of a whole processor, which has capacities already.
+                // CPU is a part of each node's processors and so relative to its capacity already.
                 (cpu(server).map(|cpu| cpu * capacity), *capacity)
             })))
     else {
@@ -169,7 +171,7 @@ fn wanted(servers: &[Server<'_>]) -> Vec<f64> {
         .collect()
 }
 
-/// Whole turns, by shares.
+/// The shares as whole numbers of turns.
 fn turns(dealt: &[Dealt]) -> Vec<NonZeroU8> {
     let most = (TURNS / dealt.len().max(1)).clamp(1, u8::MAX.into()) as f64;
     let greatest = dealt.iter().map(|dealt| dealt.share).fold(0.0, f64::max);

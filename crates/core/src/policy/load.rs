@@ -1,4 +1,4 @@
-//! What a server has to do, and how that compares.
+//! The load of a server, and how loads compare.
 
 use baton_wire::Permille;
 
@@ -22,8 +22,9 @@ pub(super) fn capacities(servers: &[Server<'_>]) -> Vec<f64> {
     weights().map(|weight| weight / average).collect()
 }
 
-/// The average of what is known, by capacity; `None` if nothing is. Each is a sum (connections),
-/// so what is known is divided by the capacity that it is known of.
+/// The average per capacity of the values that are known; `None` if none is. The values are totals of a server,
+/// such as connections, so their sum is divided by the sum of the capacities of the servers whose values are
+/// known.
 pub(super) fn average_per_capacity(
     values: impl Iterator<Item = (Option<f64>, f64)>,
 ) -> Option<f64> {

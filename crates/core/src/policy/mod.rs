@@ -1,8 +1,8 @@
-//! How a pool's data server is chosen: one file a policy, and here their register.
+//! How a pool's data server is chosen: each policy has a file, and this one lists them all.
 //!
 //! A policy is plain code that makes *choices*: a table of servers, which the CS program walks in
-//! turn or indexes by a hash. To add one: a file beside this one with a [`Rule`], a line in each
-//! `match` of [`Policy`], and its word in the configuration.
+//! turn or indexes by a hash. A new policy needs a file beside this one with a [`Rule`], a line in each `match`
+//! of [`Policy`], and its word in the configuration.
 //!
 //! ```text
 //!  usable servers, their loads --> Chooser --names in order--> Rule --indices--> choices: slots
@@ -33,19 +33,22 @@ use crate::slots::Slot;
 /// How a data server is chosen for a new connection, or for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// Each in turn.
+    /// The servers take turns.
     RoundRobin,
-    /// Each in turn, as often as its weight says.
+    /// The servers take turns, each as often as its weight says.
     Weighted,
-    /// By the client's address: few clients move when a server leaves. Shares are by weight.
+    /// The server is chosen by the client's address: few clients move when a server leaves. Shares are by
+    /// weight.
     Client,
-    /// By the request's path: what a server has read once stays in its memory. Shares are by weight.
+    /// The server is chosen by the request's path: what a server has read once stays in its memory. Shares are
+    /// by weight.
     Path,
-    /// Each in turn, the less it has to do for its weight the more often.
+    /// The servers take turns, each the more often the less it has to do for its weight.
     LeastLoaded,
-    /// By the request's path, as far as nobody has too much to do while another has too little.
+    /// The server is chosen by the request's path, as long as no server has too much to do while another has too
+    /// little.
     Lard,
-    /// One serves until it has too much to do, and the others what is beyond that.
+    /// One server, the home, serves until it has too much to do, and the others serve what is beyond that.
     Overflow(Limits),
 }
 
@@ -77,26 +80,26 @@ impl Policy {
 /// A data server that takes new connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server<'a> {
-    /// Its index in the programs' map of data servers.
+    /// The data server's index in the programs' map of data servers.
     pub slot: Slot,
-    /// Its node's name, by which every CS knows it alike.
+    /// The name of the data server's node, which is the same on every CS.
     pub name: &'a str,
-    /// Its share of the connections.
+    /// The data server's share of the connections.
     pub weight: NonZeroU8,
-    /// What it has to do, if that is known. Unknown counts as average.
+    /// The data server's load, if that is known. An unknown load counts as average.
     pub load: Option<Load>,
 }
 
 /// What a policy does with a pool's servers, of which there is at least one.
 ///
-/// The servers come in the order of their names. The result names them by index, at most
-/// `CHOICES_PER_POOL` times in all and each at least once: who is not named is no member of the
-/// pool, and who comes back has every connection choose anew.
+/// The servers come in the order of their names. The result names them by index, at most `CHOICES_PER_POOL`
+/// times in all. Each server that is to be a member of the pool must be named at least once: one that is not
+/// named is no member, and when it is named again every connection chooses anew.
 trait Rule: Debug + Send {
     /// The choices now.
     fn choices(&mut self, now: Moment, servers: &[Server<'_>]) -> Vec<usize>;
 
-    /// When the choices may be others, of the same servers. Never, where loads mean nothing.
+    /// When the choices may change though the servers stay the same; `None` (never) where loads mean nothing.
     fn next_timeout(&self) -> Option<Moment> {
         None
     }
@@ -114,7 +117,7 @@ pub struct Chooser {
 type Member = (String, Slot, NonZeroU8);
 
 impl Chooser {
-    /// For a pool of nobody yet.
+    /// Makes the chooser of a pool without servers.
     pub fn new(policy: Policy) -> Self {
         Self {
             policy,
@@ -124,14 +127,14 @@ impl Chooser {
         }
     }
 
-    /// What it chooses by.
+    /// The policy by which it chooses.
     pub fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// The choices now: slots of `servers`, at most `CHOICES_PER_POOL`; none if there are no servers.
-    /// The order of the input does not matter. They change only if servers, slots or weights do, or
-    /// at [`Chooser::next_timeout`]; between these the call costs next to nothing.
+    /// The choices now: slots of `servers`, at most `CHOICES_PER_POOL`; none if there are no servers. The order
+    /// of the input does not matter. The choices change only if servers, slots or weights do, or at
+    /// [`Chooser::next_timeout`]; between these times the call costs next to nothing.
     pub fn choices(&mut self, now: Moment, servers: &[Server<'_>]) -> &[u16] {
         let mut servers = servers.to_vec();
         servers.sort_by_key(|server| (server.name, server.slot));
@@ -154,7 +157,7 @@ impl Chooser {
         &self.choices
     }
 
-    /// When to ask again though the servers stay, because their loads count.
+    /// When to ask for the choices again though the servers stay the same, because their loads count.
     pub fn next_timeout(&self) -> Option<Moment> {
         self.rule.next_timeout()
     }
@@ -221,7 +224,7 @@ mod tests {
         }
     }
 
-    /// So that several CSs that start at different times begin alike.
+    /// Several CSs that start at different times must begin alike.
     #[test]
     fn without_a_word_of_loads_they_are_as_the_weights_say() {
         assert_eq!(

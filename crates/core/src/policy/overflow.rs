@@ -9,12 +9,13 @@
 //!                 likewise while it is below 0.9 of it, in steps of a fifth at most
 //! ```
 //!
-//! The first looks at the sum, which does not depend on who has them, so it cannot swing. The second does
-//! not know how much of the CPU is this service's: so it goes in steps, and CPU is smoothed over a few
-//! seconds, the loop being damped by 1/(2 sqrt(GAIN SMOOTHING)) = 0.65. Both begin at the limit and end at `FITS` of it: without that gap everything would come home
-//! and leave again with every few connections. While there is no overflow the others are no members, so
-//! that when it begins every connection chooses anew, at its next request: the home sheds at once what is
-//! too much. When it ends, the same way, everything comes home.
+//! The first looks at the sum of connections, which does not depend on how they are shared out, so it cannot
+//! swing. The second does not know how much of the CPU is this service's, so it goes in steps. CPU is smoothed
+//! over a few seconds; the loop is damped by 1/(2 sqrt(GAIN SMOOTHING)) = 0.65. Both begin at the limit and end
+//! at `FITS` of it: without that gap everything would come home and leave again with every few connections.
+//! While there is no overflow the others are no members of the pool. So when it begins every connection chooses
+//! anew, at its next request, and the home sheds at once what is too much. When it ends, everything comes home
+//! in the same way.
 
 use std::num::NonZeroU8;
 use std::time::Duration;
@@ -28,40 +29,40 @@ use crate::{Moment, turn};
 /// When a home has too much to do. At least one limit should be set: without any it never has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// Who serves as long as it can. If it is not there the others have everything.
+    /// The home: the server that serves as long as it can. If it is not there the others serve everything.
     pub home: Slot,
-    /// Of its node.
+    /// The limit of CPU use on the home's node.
     pub cpu: Option<Permille>,
-    /// Established ones of the service.
+    /// The limit of established connections of the service.
     pub connections: Option<u32>,
 }
 
-/// Between two looks at the loads.
+/// The time between two looks at the loads.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// How many periods it takes a change of CPU to be believed for most of it (1 - 1/e).
 const SMOOTHING: f64 = 3.0;
 
-/// Overflow is over when this part of the limit would do.
+/// Overflow ends when this part of the limit would suffice.
 const FITS: f64 = 0.9;
 
-/// How strongly the share answers to the CPU: of what is too much, as a logarithm, so much goes a period.
+/// How strongly the share reacts to the CPU: this part of the excess, as a logarithm, goes in each period.
 const GAIN: f64 = 0.2;
 
 /// The most that the share of CPU changes in one period.
 const STEPS: std::ops::RangeInclusive<f64> = 0.8..=1.2;
 
-/// The home keeps this much whatever comes: what it does not do at all cannot be measured.
+/// The home always keeps this share: if it served nothing, its load could not be measured.
 const LEAST: f64 = 1.0 / SHARES;
 
-/// Shares are counted in this many parts, so that choices change only where shares do noticeably.
+/// Shares are rounded to this many parts, so that choices change only when shares change noticeably.
 const SHARES: f64 = 64.0;
 
 #[derive(Debug)]
 pub(super) struct Overflow {
     limits: Limits,
     due: Option<Moment>,
-    /// The home's CPU, smoothed, permille.
+    /// The home's smoothed CPU use in permille.
     cpu: Option<f64>,
     by_cpu: f64,
     by_connections: f64,
@@ -79,7 +80,7 @@ impl Overflow {
     }
 
     fn look_at(&mut self, home: &Server<'_>, servers: &[Server<'_>]) {
-        // Who is not heard says nothing new.
+        // A home that is not heard has no new load.
         let Some(load) = home.load else { return };
         if let Some(limit) = self.limits.connections {
             let all = servers.iter().filter_map(|server| server.load);
@@ -113,7 +114,7 @@ impl Overflow {
         }
     }
 
-    /// The home's part of `SHARES`.
+    /// The home's share, rounded to a multiple of 1 / `SHARES`.
     fn share(&self) -> f64 {
         let share = self.by_cpu.min(self.by_connections).max(LEAST);
         (share * SHARES).round() / SHARES
@@ -144,7 +145,7 @@ impl Rule for Overflow {
     }
 }
 
-/// Whole turns: the home's by its share, the others' of the rest by their weights.
+/// Whole numbers of turns: the home's by its share, and those of the others by their weights from the rest.
 fn turns(servers: &[Server<'_>], home: usize, share: f64) -> Vec<NonZeroU8> {
     let others = servers
         .iter()

@@ -1,4 +1,4 @@
-//! By the request's path: a Maglev table, so that each server's memory holds a part of the content.
+//! Chooses by the request's path: a Maglev table, so that each server's memory holds a part of the content.
 
 use super::{Rule, Server, named};
 use crate::{Moment, maglev};

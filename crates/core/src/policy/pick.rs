@@ -1,4 +1,4 @@
-//! Takes one of a pool's choices in user space, as the programs do in theirs.
+//! Takes one of a pool's choices in user space, as the programs do in the kernel.
 
 use std::hash::Hasher as _;
 

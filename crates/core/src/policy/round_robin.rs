@@ -1,4 +1,4 @@
-//! Round robin: each in turn.
+//! Round robin: the servers take turns.
 
 use std::num::NonZeroU8;
 

@@ -1,4 +1,4 @@
-//! Weighted round robin: each in turn, as often as its weight says.
+//! Weighted round robin: the servers take turns, each as often as its weight says.
 
 use std::num::NonZeroU8;
 

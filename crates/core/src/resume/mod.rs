@@ -1,6 +1,6 @@
-//! The rest of responses whose data server died, as the connection server has others send it.
+//! How a connection server has other data servers send the rest of responses whose data server died.
 //!
-//! For each connection in the middle of a response, an *orphan*:
+//! Each connection that was in the middle of a response, an *orphan*, goes through these states:
 //!
 //! ```text
 //!  waits --Ask--> a data server --READY--> Take: the entry is its own now, the client is probed
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Every message may be lost; each is repeated until its answer comes. What the replacement says of its
-//! response, a digest of its head and the length, is remembered: should it die too, the next one's must
-//! be the same.
+//! response, a digest of its head and the length, is remembered: if the replacement dies too, the next one's
+//! must be the same.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -20,90 +20,92 @@ use baton_wire::{HeadDigest, Outcome};
 
 use crate::Moment;
 
-/// So many are under way at once; the others wait.
+/// At most this many responses are being resumed at once; the others wait.
 pub const AT_ONCE: usize = 256;
 
-/// An order is sent again after this long without an answer,
+/// An order without an answer is sent again after this long.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
-/// and so often; then somebody else is asked. Where one data server died the others have more to do, and are slow;
-/// of one that dies as well is heard before ([`Resumes::handle_death`]).
+/// An order is sent at most this often; then another data server is asked. After the death of one data server
+/// the others have more to do and are slow. If the one that is asked dies as well, that is known earlier
+/// ([`Resumes::handle_death`]).
 const ASK_TIMES: u32 = 25;
-/// The client is probed again after this long, then after twice as long, and so on,
+/// The first pause between two probes of the client; each further pause is twice as long.
 const PROBE_AGAIN: Duration = Duration::from_millis(100);
-/// and so often; then it is away, and finds its response waiting when it speaks.
+/// The client is probed at most this often. After that it is away, and finds its response waiting when it sends
+/// again.
 const PROBE_TIMES: u32 = 8;
-/// A request that nobody has answered is the client's to send again; after this long it does not.
+/// The client itself retransmits a request that nobody has answered; after this long it no longer does.
 const LAST_CALL: Duration = Duration::from_secs(6);
-/// So many are remembered after they have been resumed.
+/// At most this many responses are remembered after they have been resumed.
 const REMEMBERED: usize = 1 << 14;
 
 /// What is known of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// What tells its head from others.
+    /// A digest that distinguishes the response's head from others.
     pub digest: Option<HeadDigest>,
-    /// Head and body, bytes.
+    /// The length of the response in bytes, head and body together.
     pub length: Option<u64>,
 }
 
-/// What is to be done. `K` names a connection, `S` a data server.
+/// What the owner of [`Resumes`] has to do. `K` names a connection, `S` a data server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action<K, S> {
     /// Order the response from this data server.
     Ask {
-        /// Whose.
+        /// The connection.
         key: K,
-        /// From whom.
+        /// The data server that is asked.
         server: S,
         /// The order's number.
         number: u64,
         /// What is known of the response that the client has begun to get.
         known: Known,
     },
-    /// It is this one's from now on; then probe the client.
+    /// Make `server` the owner of the connection, then probe the client.
     Take {
-        /// Which.
+        /// The connection.
         key: K,
-        /// Whose it was.
+        /// The last owner of the connection.
         from: S,
-        /// Whose it is.
+        /// The new owner of the connection.
         server: S,
     },
     /// Probe the client.
     Probe {
-        /// Whose.
+        /// The connection.
         key: K,
     },
-    /// The connection has come to its data server.
+    /// The connection has arrived at its data server.
     Begun {
-        /// Which.
+        /// The connection.
         key: K,
-        /// Whose it is.
+        /// The new owner of the connection.
         server: S,
     },
-    /// Look a last time for requests that this dead data server had not answered, and that did not come
-    /// again: tell their clients.
+    /// Look a last time for requests that this dead data server had not answered and that their clients did not
+    /// send again, and tell these clients.
     CallLast {
-        /// Whose they were.
+        /// The dead data server.
         server: S,
     },
     /// The client has all of its response: leave it alone.
     Leave {
-        /// Which.
+        /// The connection.
         key: K,
     },
-    /// Nobody has the rest: tell the client.
+    /// No data server has the rest of the response: tell the client.
     Reset {
-        /// Which.
+        /// The connection.
         key: K,
-        /// Whose it was.
+        /// The last owner of the connection.
         from: S,
-        /// What the last one that was asked said; `None`: there was nobody to ask, or no answer.
+        /// What the last data server that was asked said; `None`: there was nobody to ask, or no answer.
         why: Option<Outcome>,
     },
 }
 
-/// All that is being resumed, and what is known of what was.
+/// All responses that are being resumed, and what is known of those that were.
 #[derive(Debug)]
 pub struct Resumes<K, S> {
     next: u64,
@@ -121,7 +123,7 @@ pub struct Resumes<K, S> {
 struct Case<S> {
     number: u64,
     from: S,
-    /// Who can still be asked, the next one last.
+    /// The data servers that can still be asked, the next one last.
     servers: Vec<S>,
     known: Known,
     state: State<S>,
@@ -144,7 +146,8 @@ enum State<S> {
 }
 
 impl<K: Copy + Ord, S: Copy + Eq> Resumes<K, S> {
-    /// Nothing yet; `first` is the number of the first order, best one that no earlier life has come to.
+    /// Resumes nothing yet. `first` is the number of the first order; best is one that no earlier run of the
+    /// daemon has reached.
     pub fn new(first: u64) -> Self {
         Self {
             next: first,
@@ -159,8 +162,8 @@ impl<K: Copy + Ord, S: Copy + Eq> Resumes<K, S> {
         }
     }
 
-    /// Whether this node is in front. Elsewhere entries are of an earlier time and the connections may be
-    /// others' by now: all that is under way is dropped, and nothing begins.
+    /// Sets whether this node is in front. A node that is not has old entries, and their connections may have
+    /// other owners by now: everything under way is dropped, and nothing begins.
     pub fn set_front(&mut self, is_front: bool) {
         self.is_front = is_front;
         if !is_front {
@@ -172,13 +175,13 @@ impl<K: Copy + Ord, S: Copy + Eq> Resumes<K, S> {
         }
     }
 
-    /// Whether this node is in front, as far as was told.
+    /// Whether this node is in front, as [`Resumes::set_front`] was told last; `true` at first.
     pub fn is_front(&self) -> bool {
         self.is_front
     }
 
-    /// The data server `from` of this connection is dead; `servers` could answer alike, the best first.
-    /// What was under way for it begins again.
+    /// Begins to resume a connection whose data server `from` is dead. `servers` are those that could give the
+    /// same answer, the best first. A resume of this connection that was under way begins again.
     pub fn handle_orphan(&mut self, now: Moment, key: K, from: S, mut servers: Vec<S>) {
         if !self.is_front {
             return;
@@ -206,7 +209,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Resumes<K, S> {
         self.begin(now);
     }
 
-    /// What an order has come to, and what is known of the response there.
+    /// Takes the outcome of an order, and what is known of the response at the data server that was asked.
     pub fn handle_ready(&mut self, now: Moment, number: u64, outcome: Outcome, found: Known) {
         let Some(&key) = self.numbers.get(&number) else {
             return;
@@ -229,14 +232,14 @@ impl<K: Copy + Ord, S: Copy + Eq> Resumes<K, S> {
                 self.actions.push_back(Action::Begun { key, server });
                 self.finish(key);
             }
-            // The order again, because a probe was: it is as before.
+            // The answer to an order that was repeated together with a probe changes nothing.
             (State::Taken { .. }, Outcome::Ready) | (State::Waiting, _) => {}
             (_, Outcome::Complete) => {
                 self.actions.push_back(Action::Leave { key });
                 self.remove(key);
             }
             (State::Taken { server, .. }, refusal) => {
-                // It had it, and has lost it: its daemon was restarted.
+                // The server had the response ready and has lost it: its daemon was restarted.
                 case.from = server;
                 case.why = Some(refusal);
                 self.ask_next(now, key);
@@ -249,8 +252,8 @@ impl<K: Copy + Ord, S: Copy + Eq> Resumes<K, S> {
         self.begin(now);
     }
 
-    /// A data server died: what was asked of it is asked of others. What is its own already comes by
-    /// [`Resumes::handle_orphan`].
+    /// A data server died: what it was asked for, others are asked for. Connections that it already owned come
+    /// by [`Resumes::handle_orphan`].
     pub fn handle_death(&mut self, now: Moment, server: S) {
         self.handle_life(server);
         if self.is_front {
@@ -269,18 +272,18 @@ impl<K: Copy + Ord, S: Copy + Eq> Resumes<K, S> {
         self.begin(now);
     }
 
-    /// A data server lives again: its requests are its own.
+    /// A data server lives again and answers its requests itself, so there is no last call for them.
     pub fn handle_life(&mut self, server: S) {
         self.last_calls.retain(|(_, other)| *other != server);
     }
 
-    /// The connection is gone, or asks for something else by now.
+    /// Forgets a connection that is gone, or that asks for something else by now.
     pub fn forget(&mut self, now: Moment, key: K) {
         self.remove(key);
         self.begin(now);
     }
 
-    /// What is to be done, to be called until there is nothing: after every other call, and at
+    /// The next thing to do. To be called until it returns `None`: after every other call, and at
     /// [`Resumes::next_timeout`].
     pub fn poll(&mut self, now: Moment) -> Option<Action<K, S>> {
         if let Some(action) = self.actions.pop_front() {
@@ -309,7 +312,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Resumes<K, S> {
             .min()
     }
 
-    /// How many connections are being resumed, or wait to be.
+    /// How many connections are being resumed or wait to be resumed.
     pub fn open(&self) -> usize {
         self.cases.len()
     }
@@ -354,7 +357,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Resumes<K, S> {
         }
     }
 
-    /// Starts what waits, as far as there is room.
+    /// Starts waiting resumes as far as there is room.
     fn begin(&mut self, now: Moment) {
         while self.numbers.len() < AT_ONCE {
             let Some(key) = self.waiting.pop_front() else {

@@ -1,4 +1,4 @@
-//! The closure: each host pattern's own routes, and those it inherits.
+//! The closure of the routes: each host pattern's own ones, and those that it inherits.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{Entry, Leads, Route};
 /// A service's routes by the number of their host pattern.
 type ByHost<'a> = Vec<Vec<Place<'a>>>;
 
-/// A route of some host pattern.
+/// A route, without its service and its host pattern.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     path: &'a [u8],
@@ -36,7 +36,7 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// An [`Entry`] before anything is copied: there may be too many.
+/// An [`Entry`] that borrows its path: nothing is copied yet, because there may be too many entries.
 pub(super) struct Draft<'a> {
     service: u16,
     host: usize,
@@ -48,7 +48,7 @@ impl From<Draft<'_>> for Entry {
     fn from(draft: Draft<'_>) -> Self {
         Self {
             service: draft.service,
-            // A number, and they end at MAX_HOSTS.
+            // Host numbers are at most MAX_HOSTS, so this one fits.
             host: draft.host as u8,
             path: draft.path.to_owned(),
             leads: draft.leads,
@@ -56,7 +56,7 @@ impl From<Draft<'_>> for Entry {
     }
 }
 
-/// All entries, in order; `chains` says for each host number from whom it inherits.
+/// All entries, in order. `chains` says for each host number from which numbers it inherits.
 pub(super) fn closure<'a>(levels: &Levels<'a>, chains: &[Vec<usize>]) -> Vec<Draft<'a>> {
     let mut entries = Vec::new();
     for (&service, by_host) in &levels.0 {
@@ -73,8 +73,9 @@ pub(super) fn closure<'a>(levels: &Levels<'a>, chains: &[Vec<usize>]) -> Vec<Dra
     entries
 }
 
-/// Paths and where they lead, of levels of which the first is the most specific. A path that begins with
-/// one of a more specific level is never asked for, if that takes every request.
+/// The paths of these levels and where they lead; the first level is the most specific one. A path that begins
+/// with a path of a more specific level is left out if the route there takes every request: it would never be
+/// asked for.
 fn inherit<'a>(levels: &[&[Place<'a>]]) -> BTreeMap<&'a [u8], Leads> {
     let mut taken: Vec<&[u8]> = Vec::new();
     let mut paths = BTreeMap::new();
@@ -93,15 +94,15 @@ fn inherit<'a>(levels: &[&[Place<'a>]]) -> BTreeMap<&'a [u8], Leads> {
     paths
 }
 
-/// Where requests go of which `path` is the longest that any open route names: all routes whose path
-/// it begins with are asked, the most specific first, up to one without conditions.
+/// Where requests go for which `path` is the longest path of an open route that they begin with. All routes
+/// whose path is a prefix of `path` are asked, the most specific first, up to one without conditions.
 fn leads(levels: &[&[Place<'_>]], path: &[u8]) -> Leads {
     let mut has_conditions = false;
     for level in levels {
         let covering = level.iter().filter(|place| path.starts_with(place.path));
         let (conditional, plain): (Vec<&Place<'_>>, Vec<_>) =
             covering.partition(|place| place.is_conditional);
-        // Of equally long ones the first.
+        // Of equally long paths the first one counts.
         let longest = plain.iter().rev().max_by_key(|place| place.path.len());
         let least = longest.map_or(0, |place| place.path.len());
         has_conditions |= conditional.iter().any(|place| place.path.len() >= least);
@@ -137,7 +138,7 @@ mod tests {
         }
     }
 
-    /// Each path, the pool it leads to, and whether unless.
+    /// Checks each path, the pool that it leads to, and whether conditions may lead elsewhere.
     fn check(levels: &[&[Place<'_>]], expected: &[(&str, Option<u16>, bool)]) {
         let found = inherit(levels);
         let found: Vec<_> = (found.iter())

@@ -13,18 +13,18 @@ pub enum Host<'a> {
     Below(&'a str),
 }
 
-/// A host pattern and what its number is.
+/// A host pattern and its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberedHost {
-    /// In lower case, without `*.`.
+    /// The pattern's name in lower case, without `*.`.
     pub name: String,
     /// Whether it means the names below `name` instead of `name`.
     pub wildcard: bool,
-    /// From 1.
+    /// The number of the pattern, from 1.
     pub number: u8,
 }
 
-/// Host patterns in the order of their first appearance; a number is a place in it, from 1.
+/// Host patterns in the order of their first appearance. A pattern's number is its position in it, from 1.
 pub(super) struct Numbers(Vec<Pattern>);
 
 struct Pattern {
@@ -53,7 +53,7 @@ impl Numbers {
         self.0.len()
     }
 
-    /// The number of a pattern, 0 for any host and for what has none.
+    /// The number of a pattern; 0 for any host and for a pattern that has no number.
     pub(super) fn number(&self, host: Host<'_>) -> usize {
         let place = match host {
             Host::Any => None,
@@ -63,8 +63,8 @@ impl Numbers {
         place.map_or(0, |place| place + 1)
     }
 
-    /// For each number, beginning with 0: itself and those that cover it, the most specific first,
-    /// which is always the number itself, and 0 always the last.
+    /// For each number, beginning with 0, the chain of the number itself and those of the patterns that cover
+    /// it, the most specific first. So the number itself is always the first, and 0 always the last.
     pub(super) fn chains(&self) -> Vec<Vec<usize>> {
         let mut chains = vec![vec![0]];
         chains.extend(self.0.iter().enumerate().map(|(place, pattern)| {
@@ -78,7 +78,7 @@ impl Numbers {
         chains
     }
 
-    /// There must be at most 255.
+    /// The patterns with their numbers. There must be at most 255 of them.
     pub(super) fn into_hosts(self) -> Vec<NumberedHost> {
         let numbered = (1..=u8::MAX).zip(self.0);
         numbered
@@ -98,8 +98,8 @@ impl Numbers {
 }
 
 impl Pattern {
-    /// Whether every host of `other` is one of this pattern's too, and the two are not the same. A
-    /// pattern's own name lies above all names of a wildcard, so ending with `.name` is all it takes.
+    /// Whether every host of `other` is one of this pattern's too, and the two are not the same. Ending with
+    /// `.name` suffices for that, also if `other` is a wildcard, whose hosts all end with its own name.
     fn covers(&self, other: &Self) -> bool {
         let above = other.name.strip_suffix(&self.name);
         self.wildcard && above.is_some_and(|below| below.ends_with('.'))

@@ -1,35 +1,35 @@
-//! Conditions: what a route asks of a request besides its host and the beginning of its path.
+//! Conditions: what a route requires of a request besides its host and the beginning of its path.
 
 use regex::bytes::Regex;
 
 use super::Request;
 
-/// All of them must be met.
+/// The conditions of a route, all of which must be met.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
-    /// On the path, up to its query, without any encoding.
+    /// A condition on the path, up to the query, without any encoding.
     pub path: Option<Regex>,
-    /// On the method.
+    /// A condition on the method.
     pub method: Option<Matcher>,
-    /// On a header line with this name, whose case means nothing.
+    /// Conditions on a header line with this name, in any case.
     pub headers: Vec<(String, Matcher)>,
-    /// On a cookie with this name.
+    /// Conditions on a cookie with this name.
     pub cookies: Vec<(String, Matcher)>,
-    /// On a parameter with this name, both as the client wrote them.
+    /// Conditions on a query parameter with this name; name and value are compared as the client wrote them.
     pub queries: Vec<(String, Matcher)>,
 }
 
-/// A condition on a value. Of several with the same name, one that meets it will do.
+/// A condition on a value. If several values have the same name, one that meets it suffices.
 #[derive(Clone, Debug)]
 pub enum Matcher {
-    /// It is this, byte by byte.
+    /// The value must be this text, byte by byte.
     Exactly(String),
-    /// This is found in it.
+    /// This expression must match somewhere in the value.
     Regex(Regex),
 }
 
 impl Conditions {
-    /// Whether every request meets them.
+    /// Whether there are no conditions, so that every request meets them.
     pub fn is_empty(&self) -> bool {
         let Self {
             path,
@@ -45,7 +45,7 @@ impl Conditions {
                 .all(|list| list.is_empty())
     }
 
-    /// Whether a request does.
+    /// Whether a request meets all conditions.
     pub fn are_met(&self, request: &Request) -> bool {
         let path = |regex: &Regex| {
             let path = request.decoded_path();

@@ -1,18 +1,19 @@
-//! Where a request ends whose head is here (RFC 9112, 6.3).
+//! Where a request ends once its head has come (RFC 9112, 6.3).
 
-/// How far the body goes.
+/// How far the body of a request goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// So many bytes.
+    /// The body has this many bytes.
     Bytes(u64),
-    /// To its last chunk.
+    /// The body goes to its last chunk.
     Chunked,
-    /// Nobody can say: another protocol may follow, or servers may disagree.
+    /// The end of the body is not known: another protocol may follow, or servers may disagree.
     Unknown,
 }
 
 impl Body {
-    /// Of a header with these lines. What follows one that asks for another protocol may be that.
+    /// The body behind a header with these lines. It is unknown if the header asks for another protocol, because
+    /// that may follow.
     pub(super) fn of(lines: &[(String, Vec<u8>)]) -> Self {
         if asks_to_switch(lines) {
             return Self::Unknown;
@@ -20,7 +21,7 @@ impl Body {
         Self::of_request(lines)
     }
 
-    /// The same of the request alone, whatever follows it.
+    /// The body of the request itself, even if the header asks for another protocol, which may follow it.
     pub(super) fn of_request(lines: &[(String, Vec<u8>)]) -> Self {
         let mut codings = values(lines, "transfer-encoding");
         let mut lengths = values(lines, "content-length");
@@ -56,7 +57,7 @@ fn values<'a>(
     lines.iter().filter(named).map(|(_, value)| &**value)
 }
 
-/// Where the head ends that the text begins with: behind its empty line.
+/// The length of the head that the text begins with, including its empty line; `None` if that has not come.
 pub fn head_length(text: &[u8]) -> Option<usize> {
     let mut at = text
         .iter()

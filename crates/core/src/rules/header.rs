@@ -2,16 +2,16 @@
 
 use super::request::BadRequest;
 
-/// The lines that are here whole.
+/// The header lines that have come as a whole.
 pub(super) struct Header {
-    /// Names and values.
+    /// The lines' names and values.
     pub(super) lines: Vec<(String, Vec<u8>)>,
-    /// Whether the empty line is among them.
+    /// Whether the empty line that ends the header has come.
     pub(super) is_whole: bool,
 }
 
 impl Header {
-    /// Of a request that has none, or whose header is to come.
+    /// A header without lines: of a request that has none (`is_whole`), or whose header is still to come.
     pub(super) const fn none(is_whole: bool) -> Self {
         Self {
             lines: Vec::new(),
@@ -19,7 +19,7 @@ impl Header {
         }
     }
 
-    /// Reads what follows the request line.
+    /// Reads the lines that follow the request line.
     pub(super) fn read(mut rest: &[u8]) -> Result<Self, BadRequest> {
         let mut header = Self::none(false);
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
@@ -40,7 +40,7 @@ impl Header {
         Ok(header)
     }
 
-    /// The host that it names.
+    /// The host that the `Host` line names; `None` if there is no such line.
     pub(super) fn host(&self) -> Result<Option<String>, BadRequest> {
         let is_host = |line: &&(String, Vec<u8>)| line.0.eq_ignore_ascii_case("host");
         let mut named = self.lines.iter().filter(is_host);
@@ -54,12 +54,12 @@ impl Header {
     }
 }
 
-/// A line without a colon says nothing.
+/// Reads a line; `None` for one without a colon, which says nothing.
 fn read_line(line: &[u8]) -> Result<Option<(String, Vec<u8>)>, BadRequest> {
     let colon = line.iter().position(|&byte| byte == b':');
     let name = &line[..colon.unwrap_or(line.len())];
     let is_no_name = |byte: &u8| *byte <= b' ' || *byte == 0x7f;
-    // Also a line that goes on with the one before.
+    // This also refuses a folded line, which continues the one before.
     if name.is_empty() || name.iter().any(is_no_name) {
         return Err(BadRequest::Line);
     }
@@ -74,7 +74,8 @@ fn read_line(line: &[u8]) -> Result<Option<(String, Vec<u8>)>, BadRequest> {
     Ok(Some((name, value.to_owned())))
 }
 
-/// A host as it is written behind `Host:`, with or without a port: in lower case, and without the dot of the root.
+/// Reads a host as it is written behind `Host:`, with or without a port. The result is in lower case, without
+/// the port and without a dot at the end.
 pub(super) fn host(text: &[u8]) -> Result<String, BadRequest> {
     let is_foreign = |byte: &u8| *byte <= b' ' || matches!(*byte, b'/' | 0x7f);
     let is_literal = text.starts_with(b"[");

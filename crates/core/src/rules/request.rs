@@ -1,76 +1,77 @@
-//! The head of a request, as far as its first segment holds it, read as servers do.
+//! Reads the head of a request, as far as its first segment holds it, in the same way as servers do.
 //!
-//! What nginx refuses is refused here, because whoever understands it nevertheless may understand it otherwise
-//! than the routes do. What it forgives is forgiven: empty lines before the request, several blanks between
-//! the words of its line, lines that end without a carriage return, a version that is left out.
+//! What nginx refuses is refused here, because a server that accepts it may understand it differently from the
+//! routes. What nginx accepts is accepted: empty lines before the request, several blanks between the words of
+//! its line, lines that end without a carriage return, a missing version.
 
 use baton_wire::{BadPath, Path};
 
 use super::{Body, framing, header::Header, target::Target};
 
-/// What can be made out. Of a header that does not end here, the lines that do.
+/// What can be read of a request. If the header does not end in this segment, only its complete lines are
+/// included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     method: Vec<u8>,
-    /// The path, a question mark and the query: as routes compare it.
+    /// The target as routes compare it: the path, a question mark and the query.
     target: Vec<u8>,
-    /// How much of that is the path.
+    /// The path, with which `target` begins.
     path: Path,
-    /// Whether the path ends here.
+    /// Whether the path ends in this segment.
     has_path: bool,
-    /// Whether the target does.
+    /// Whether the target ends in this segment.
     is_whole: bool,
-    /// Whether the first line does.
+    /// Whether the first line ends in this segment.
     has_line: bool,
-    /// Whether the header does.
+    /// Whether the header ends in this segment.
     has_header: bool,
-    /// Whether its version of HTTP has chunks.
+    /// Whether the request's version of HTTP has chunks.
     has_chunks: bool,
-    /// That of the target, if it names one, else that of its line.
+    /// The host that the target names, otherwise that of the `Host` line.
     host: Option<String>,
     headers: Vec<(String, Vec<u8>)>,
 }
 
-/// What is none that servers answer.
+/// Why a request is none that servers answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadRequest {
-    /// Its first word is no method.
+    /// The first word of the request is no method.
     #[error("it does not begin with a method")]
     Method,
-    /// Neither a path nor an absolute form, nor `*`.
+    /// The target is neither a path nor an absolute form nor `*`.
     #[error("its target is of no form that servers know")]
     Target,
-    /// The path of its target.
+    /// The path of the target is bad.
     #[error("the path of its target: {0}")]
     Path(#[from] BadPath),
-    /// What follows the target.
+    /// What follows the target is no version of HTTP.
     #[error("its first line does not end with a version of HTTP")]
     Version,
-    /// A line that is no header line: one that is folded, or has blanks or control characters in its name.
+    /// A line is no header line: it is folded, or has blanks or control characters in its name.
     #[error("it has a line that is no header line")]
     Line,
-    /// A host that is none.
+    /// The request names a host that is not valid.
     #[error("the host that it names is none")]
     Host,
-    /// Several `Host` lines.
+    /// The request has several `Host` lines.
     #[error("it has several Host lines")]
     Hosts,
 }
 
 impl Request {
-    /// Reads the first bytes of a connection or of a further request on it; `None` if these are too few to say
-    /// anything, because the rest of its first line is to come.
+    /// Reads the first bytes of a connection, or of a further request on it. `None` if there are too few of them
+    /// to say anything, because the rest of the first line is still to come.
     ///
     /// # Errors
-    /// They begin no request that servers answer.
+    /// The bytes begin no request that servers answer.
     pub fn read(text: &[u8]) -> Result<Option<Self>, BadRequest> {
         let is_blank = |byte: &u8| matches!(byte, b'\r' | b'\n');
         let begin = text.iter().position(|byte| !is_blank(byte));
         let text = &text[begin.unwrap_or(text.len())..];
         let (line, rest) = match text.iter().position(|&byte| byte == b'\n') {
             Some(end) => (without_return(&text[..end]), Some(&text[end + 1..])),
-            // The line feed may be what comes next.
+            // The line feed may come with the next segment.
             None => (without_return(text), None),
         };
         let method_ends = line.iter().position(|&byte| byte == b' ');
@@ -113,42 +114,45 @@ impl Request {
         }))
     }
 
-    /// Its method.
+    /// The request's method.
     pub fn method(&self) -> &[u8] {
         &self.method
     }
 
-    /// Its target as routes compare it: the path in its one spelling, and the query as it was sent. It may go on.
+    /// The request's target as routes compare it: the path in its one spelling, and the query as it was sent. If
+    /// the segment ends in the target, more of it may follow.
     pub fn target(&self) -> &[u8] {
         &self.target
     }
 
-    /// The path of its target, as far as it is here.
+    /// The path of the request's target, as far as it is here.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path that it means, without any encoding, if all of it is here.
+    /// The path without any encoding, if all of it is here.
     pub fn decoded_path(&self) -> Option<Vec<u8>> {
         self.has_path.then(|| self.path.decoded())
     }
 
-    /// Whether all is here that routes on paths look at; or, with `hosts`, that routes on hosts do.
+    /// Whether everything is here that routes on paths look at, and with `hosts` also what routes on hosts look
+    /// at.
     pub fn is_decisive(&self, hosts: bool) -> bool {
         self.has_path && (!hosts || self.host.is_some() || self.has_header)
     }
 
-    /// Whether its first line goes on elsewhere, or what routes look at, on hosts too with `hosts`.
+    /// Whether something is still to come of the request's first line, or of what routes look at, which includes
+    /// the host with `hosts`.
     pub fn is_cut(&self, hosts: bool) -> bool {
         !self.has_line || !self.is_decisive(hosts)
     }
 
-    /// Whether its header is here to its end.
+    /// Whether the header of the request is here to its end.
     pub fn has_head(&self) -> bool {
         self.has_header
     }
 
-    /// How far the body behind its header goes, if all of that is here.
+    /// How far the body behind the header goes, if all of the header is here.
     pub fn body(&self) -> Body {
         if self.is_coded_too_early() {
             return Body::Unknown;
@@ -156,7 +160,8 @@ impl Request {
         Body::of(&self.headers)
     }
 
-    /// The same for who sees whether its server switches to another protocol: only then something else follows.
+    /// How far the body goes, like [`Request::body`], for a caller that sees whether the server switches to
+    /// another protocol: something else follows only then.
     pub fn body_before_switch(&self) -> Body {
         if self.is_coded_too_early() {
             return Body::Unknown;
@@ -164,18 +169,19 @@ impl Request {
         Body::of_request(&self.headers)
     }
 
-    /// Whether it has a transfer coding, and a version of HTTP that has none: some servers pass that line over (RFC 9112, 6.1).
+    /// Whether the request has a transfer coding though its version of HTTP has none: some servers ignore that
+    /// line (RFC 9112, 6.1).
     fn is_coded_too_early(&self) -> bool {
         !self.has_chunks && self.headers("transfer-encoding").next().is_some()
     }
 
-    /// Whether it asks for another protocol (Upgrade).
+    /// Whether the request asks for another protocol (Upgrade).
     pub fn asks_to_switch(&self) -> bool {
         framing::asks_to_switch(&self.headers)
     }
 
-    /// The host, in lower case, without its port and without a dot at its end; nothing if none is named. That
-    /// of an absolute target counts before that of the header (RFC 9112, 3.2.2).
+    /// The host in lower case, without its port and without a dot at its end; empty if none is named. The host
+    /// of an absolute target takes precedence over that of the header (RFC 9112, 3.2.2).
     pub fn host(&self) -> &str {
         self.host.as_deref().unwrap_or_default()
     }
@@ -202,12 +208,12 @@ impl Request {
     }
 }
 
-/// A byte of a method.
+/// Whether a byte may be part of a method.
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Without a version it is HTTP/0.9, which has one method and no header.
+/// Whether `text` is a version of HTTP. No version means HTTP/0.9, which has GET only and no header.
 fn is_version(method: &[u8], text: &[u8]) -> bool {
     let number = text.trim_ascii_end().strip_prefix(b"HTTP/");
     match number {
@@ -222,7 +228,7 @@ fn is_version(method: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Whether a version that is one is HTTP/1.1 or later.
+/// Whether a valid version is HTTP/1.1 or later, which has chunks.
 fn has_chunks(text: &[u8]) -> bool {
     let text = std::str::from_utf8(text).unwrap_or_default().trim_end();
     let numbers = (text.strip_prefix("HTTP/")).and_then(|number| number.split_once('.'));
@@ -235,13 +241,13 @@ fn blanks_off(text: &[u8]) -> &[u8] {
     &text[begin.unwrap_or(text.len())..]
 }
 
-/// Of a line up to its line feed.
+/// A line, given up to its line feed, without the carriage returns at its end.
 fn without_return(line: &[u8]) -> &[u8] {
     let end = line.iter().rposition(|&byte| byte != b'\r');
     &line[..end.map_or(0, |last| last + 1)]
 }
 
-/// The values of `name` in a list of `name=value`; nothing where there is no `=`.
+/// The values of `name` in a list of `name=value`; a name without `=` has an empty value.
 fn named<'a>(list: &'a [u8], separator: u8, name: &str) -> impl Iterator<Item = &'a [u8]> {
     list.split(move |&byte| byte == separator)
         .filter_map(move |pair| {

@@ -1,4 +1,4 @@
-//! The target of a request: a path, or with scheme and authority in front (RFC 9112, 3.2).
+//! The target of a request: a path, perhaps with scheme and authority in front (RFC 9112, 3.2).
 
 use baton_wire::Path;
 
@@ -6,9 +6,10 @@ use super::{header::host, request::BadRequest};
 
 /// A target in its parts.
 pub(super) struct Target<'a> {
-    /// Of the absolute form.
+    /// The host that an absolute form names.
     pub(super) host: Option<String>,
-    /// Empty of what is about the server and no resource of it: `*`, and the target of CONNECT.
+    /// The path. It is empty if the target means the server and no resource of it: `*`, and the target of
+    /// CONNECT.
     pub(super) path: Path,
     /// Whether the path ends here.
     pub(super) has_path: bool,
@@ -55,7 +56,7 @@ impl<'a> Target<'a> {
         Self::of_rest(Some(name(authority)?), rest, is_whole)
     }
 
-    /// As routes compare it.
+    /// The target as routes compare it: path, question mark and query.
     pub(super) fn spelled(&self) -> Vec<u8> {
         let mut spelled = self.path.as_bytes().to_vec();
         if let Some(query) = self.query {
@@ -65,7 +66,7 @@ impl<'a> Target<'a> {
         spelled
     }
 
-    /// Of path and query. A fragment, which clients keep to themselves, is cut off.
+    /// Makes a target of path and query. A fragment, which clients should not send, is cut off.
     fn of_rest(host: Option<String>, rest: &'a [u8], is_whole: bool) -> Result<Self, BadRequest> {
         let fragment = rest.iter().position(|&byte| byte == b'#');
         let text = &rest[..fragment.unwrap_or(rest.len())];
@@ -86,7 +87,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The host of an authority: a name or an IP literal, and perhaps a port. Servers take no user here.
+/// The host of an authority: a name or an IP literal, perhaps with a port. A user in front of it is refused, as
+/// servers do.
 fn name(authority: &[u8]) -> Result<String, BadRequest> {
     let literal_ends = authority.iter().rposition(|&byte| byte == b']');
     let port = match literal_ends {
@@ -109,7 +111,7 @@ fn name(authority: &[u8]) -> Result<String, BadRequest> {
     host(&authority[..port])
 }
 
-/// Of a path whose rest is to come.
+/// Cuts off an escape that has come only in part, of a path whose rest is still to come.
 fn without_half_escape(path: &[u8]) -> &[u8] {
     let tail = &path[path.len().saturating_sub(2)..];
     let begin = tail.iter().position(|&byte| byte == b'%');

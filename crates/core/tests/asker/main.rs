@@ -56,7 +56,7 @@ fn an_answer_in_time() {
         heard,
         Heard::Answer("a", server(11), Duration::from_secs(1))
     );
-    // Said twice, it is no answer any more, nor a lie.
+    // The same answer once more counts neither as an answer nor as a lie.
     let again = asker.handle_reply(at(4), &reply(flow(1), 100, Some(server(11))), serves);
     assert_eq!(again, Heard::Unasked);
     assert_eq!(asker.poll(at(9)), None);
@@ -96,7 +96,7 @@ fn lies() {
     let mut asker = Asker::new(7);
     let lie = |asker: &mut Asker<_>, reply: Reply| asker.handle_reply(at(1), &reply, serves);
     assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(7));
-    // Numbers that were never given, and another connection's.
+    // The first two numbers were never given; the last one belongs to another connection's question.
     for (flow, number) in [(flow(1), 8), (flow(1), 1 << 40), (flow(2), 7)] {
         assert_eq!(
             lie(&mut asker, reply(flow, number, Some(server(11)))),
@@ -104,13 +104,13 @@ fn lies() {
         );
     }
     assert_eq!(asker.counts().lie, 3);
-    // Somebody who cannot.
+    // The data server that is named cannot serve the question.
     assert_eq!(
         lie(&mut asker, reply(flow(1), 7, Some(server(12)))),
         Heard::Nothing("a")
     );
     assert_eq!(asker.counts().lie, 4);
-    // Nobody is no lie.
+    // A reply that names no data server is no lie.
     assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "b"), Ok(8));
     assert_eq!(
         lie(&mut asker, reply(flow(1), 8, None)),
@@ -136,7 +136,7 @@ fn who_never_answers_is_left_alone_for_a_while() {
     assert_eq!(asker.counts().dead, 2);
     assert_eq!(asker.rest(at(4 + rest)), Some(Duration::from_millis(1)));
     assert_eq!(asker.rest(at(5 + rest)), None);
-    // One tries it; in vain.
+    // One question is asked as a trial, and gets no answer.
     let number = asker
         .ask(at(5 + rest), at(5 + rest) + PATIENCE, flow(1), "c")
         .unwrap();
@@ -149,7 +149,7 @@ fn who_never_answers_is_left_alone_for_a_while() {
         asker.ask(at(11 + rest), at(11 + rest) + PATIENCE, flow(1), "d"),
         Err("d")
     );
-    // The next one is answered: from then on all are asked.
+    // The next trial is answered. From then on all questions are asked.
     let next = asker
         .ask(
             at(10 + 2 * rest),
@@ -193,7 +193,7 @@ fn the_desk_chooses_as_its_policies_say() {
     let mut turns: Vec<_> = (0..6).filter_map(|_| ask(1, 1, "/")).collect();
     turns.sort();
     assert_eq!(turns, [all[0], all[0], all[1], all[1], all[2], all[2]]);
-    // The same client, from whatever port; the same path.
+    // The same client gets the same data server from every port, and the same path always gets the same one.
     assert!((1..50).all(|port| ask(2, port, "/x") == ask(2, 0, "/y")));
     let paths: Vec<_> = (0..60).map(|path| ask(3, 1, &format!("/{path}"))).collect();
     let again: Vec<_> = (0..60).map(|path| ask(3, 2, &format!("/{path}"))).collect();

@@ -11,7 +11,7 @@ use crate::{PATIENCE, at, flow, reply, server};
 #[derive(Clone, Debug)]
 enum Act {
     Ask,
-    /// To the question asked so many before the last, right, lying, or for another connection.
+    /// A reply of this kind to the question that was asked this many questions before the last one.
     Reply(usize, Kind),
     Wait(u64),
 }
@@ -51,7 +51,7 @@ proptest! {
     ) {
         let mut asker = Asker::new(first);
         let (mut now, mut questions) = (0u64, 0usize);
-        // Number of the message, and when it was asked, of each open question.
+        // For each open question: the number of the message, and when it was asked.
         let mut open: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
         let mut numbers: Vec<(usize, u64)> = Vec::new();
         let mut last_answer = 0u64;
@@ -66,7 +66,7 @@ proptest! {
                         }
                         Err(back) => {
                             prop_assert_eq!(back, questions);
-                            // Nobody who has answered lately counts as dead.
+                            // A dispatcher that has answered lately does not count as dead.
                             prop_assert!(now > last_answer || asker.counts().late > 0);
                         }
                     }
@@ -109,7 +109,7 @@ proptest! {
                     }
                 }
                 Act::Wait(ms) => {
-                    // In steps, as a caller that heeds next_timeout.
+                    // Time passes in steps, as for a caller that heeds next_timeout.
                     for _ in 0..ms {
                         now += 1;
                         while let Some(late) = asker.poll(at(now)) {
@@ -123,7 +123,7 @@ proptest! {
             prop_assert_eq!(counts.asked as usize + counts.dead as usize, questions);
             prop_assert!(open.is_empty() || asker.next_timeout().is_some());
         }
-        // Whoever it was, after a rest he is tried.
+        // After a rest the dispatcher is tried again, however often it failed to answer.
         now += REST.as_millis() as u64 + 10;
         while let Some(late) = asker.poll(at(now)) {
             prop_assert!(open.remove(&late).is_some());

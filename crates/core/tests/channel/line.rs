@@ -6,7 +6,7 @@ use std::time::Duration;
 use baton_core::Moment;
 use baton_core::channel::{Receiver, Sender, TICK, WINDOW};
 
-/// How long what is asked for takes to come.
+/// How long a message that was asked for takes to come.
 const ANSWER: Duration = Duration::from_millis(3);
 
 /// Both ends of a channel, and what happened to its messages.
@@ -63,7 +63,7 @@ impl Line {
         self.sender = Sender::default();
     }
 
-    /// Lets one tick pass: deliveries, then both ends look.
+    /// Lets one tick pass: first messages arrive, then both ends look at the channel.
     pub fn tick(&mut self) {
         self.now = self.now + TICK;
         let (arrived, later) = self.under_way.iter().partition(|(at, _)| *at <= self.now);
@@ -91,7 +91,7 @@ impl Line {
         }
     }
 
-    /// The numbers asked for, without their times.
+    /// Returns the numbers that were asked for, without their times.
     pub fn asked_numbers(&self) -> Vec<u16> {
         self.asked.iter().map(|(_, number)| *number).collect()
     }

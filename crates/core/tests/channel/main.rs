@@ -1,4 +1,4 @@
-//! Channels: what is lost is asked for, once and soon, and nothing else.
+//! Channels: every lost message is asked for once and soon, and no other message is asked for.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod line;

@@ -1,4 +1,4 @@
-//! Whatever is sent and lost.
+//! What holds whatever is sent and lost.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::line::Line;
 
-/// What happens within one tick: how many messages, and which of them is lost or late.
+/// The messages of one tick: each takes a delay in milliseconds, or is lost (`None`).
 fn tick() -> impl Strategy<Value = Vec<Option<u64>>> {
     let delay = prop_oneof![
         8 => (0u64..5).prop_map(Some),
@@ -29,7 +29,7 @@ proptest! {
     ) {
         let mut line = Line::beginning_at(begin);
         line.tick();
-        // Both ends know the channel.
+        // After these two messages both ends know the channel.
         line.send(Some(Duration::ZERO));
         line.send(Some(Duration::ZERO));
         line.ticks(10);

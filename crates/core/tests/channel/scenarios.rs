@@ -10,7 +10,7 @@ use crate::line::Line;
 const SOON: Option<Duration> = Some(Duration::from_millis(1));
 const LOST: Option<Duration> = None;
 
-/// A line on which two messages have come.
+/// Returns a line on which two messages have arrived.
 fn line_in_use() -> Line {
     let mut line = Line::beginning_at(100);
     line.tick();
@@ -93,7 +93,7 @@ fn a_sender_that_begins_anew_is_followed() {
         let mut line = line_in_use();
         line.restart_at(restart);
         line.ticks(2);
-        // Until the sender pauses once, old numbers hide the new ones.
+        // Old numbers hide the new ones until the sender has paused once.
         line.send(SOON);
         line.ticks(20);
         line.asked.clear();

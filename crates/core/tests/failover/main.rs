@@ -1,4 +1,4 @@
-//! Candidates for the front, in virtual time.
+//! Candidates to be the connection server in front, in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

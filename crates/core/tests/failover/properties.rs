@@ -1,5 +1,5 @@
-//! Loss, delay, pauses, partitions and kills at random: soon after them exactly one is in front, and at no
-//! time nobody for long.
+//! Random loss, delay, pauses, partitions and kills. Soon after them exactly one candidate is in front, and at no time
+//! is nobody in front for long.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -40,7 +40,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// For how long there has been nobody in front, and who has lived all that time.
+/// For how long nobody has been in front, and which hosts have lived all that time.
 struct Nobody {
     since: u64,
     witnesses: Vec<usize>,
@@ -71,7 +71,7 @@ proptest! {
     ) {
         let mut world = World::new(count, preempt, seed);
         let mut nobody = Nobody { since: 0, witnesses: Vec::new() };
-        // A word that was on its way when its sender died is believed when it comes.
+        // A message that was on its way when its sender died is still believed when it arrives.
         let mut slowest = world.delay;
         for act in acts {
             match act {
@@ -101,7 +101,7 @@ proptest! {
                 _ => {}
             }
         }
-        // Calm.
+        // From here on nothing more goes wrong.
         world.cut.clear();
         (world.loss, world.delay) = (0, 20);
         world.run(slowest);
@@ -112,7 +112,8 @@ proptest! {
             world.start(0);
         }
         world.run(3 * DETECTION);
-        // It may just be given back: two are in front until the one that gives has heard of it.
+        // The addresses may just be going back to the preferred candidate: then two are in front until the one that
+        // gives them back has heard of it.
         let mut giving = 0;
         while preempt && world.fronts().len() == 2 && giving < DETECTION {
             world.step();
@@ -128,7 +129,7 @@ proptest! {
             world.step();
             let fronts = world.fronts();
             if preempt {
-                // While it is given back there are two at most, and one at least.
+                // While the addresses go back to the preferred candidate, at most two are in front, and at least one.
                 prop_assert!(!fronts.is_empty());
             } else {
                 prop_assert_eq!(&fronts, &[front], "it stays");

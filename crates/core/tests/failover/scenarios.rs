@@ -7,7 +7,7 @@ use baton_core::failover::{Failover, Rules};
 
 use crate::world::{DETECTION, World, address};
 
-/// Two or three that have settled, the first in front.
+/// Returns a world of `hosts` candidates that have settled, with the first one in front.
 fn settled(hosts: usize, preempt: bool) -> World {
     let mut world = World::new(hosts, preempt, 7);
     world.run(2 * DETECTION);
@@ -27,7 +27,7 @@ fn it_takes_one_detection_to_begin_and_the_first_is_preferred() {
     assert_eq!(world.hosts[0].epoch, 1);
 }
 
-/// Though the other one was there before.
+/// The first candidate is preferred although the other one has been there longer.
 #[test]
 fn the_first_is_preferred_even_if_it_starts_late() {
     let mut world = World::new(2, false, 7);
@@ -138,7 +138,7 @@ fn two_in_front_become_one_the_later_or_the_preferred() {
     world.run(DETECTION);
     assert_eq!((world.fronts(), world.hosts[1].epoch), (vec![1], 2));
 
-    // Cut off from each other, and with the same epoch.
+    // The two are cut off from each other, so both take the same epoch.
     let mut world = World::new(2, false, 7);
     world.cut.extend([(0, 1), (1, 0)]);
     world.run(2 * DETECTION);
@@ -191,13 +191,13 @@ fn who_understands_nobody_does_not_take_from_one_that_is_there() {
     let now = world.moment(0);
     assert_eq!(world.machine(0).unintelligible(now), None);
 
-    // Nobody else is left to serve.
+    // When the other candidate has crashed, nobody else is left to serve.
     world.crash(0);
     world.run(DETECTION + 10);
     assert_eq!(world.fronts(), [1]);
 }
 
-/// The preferred one as well, which has a data server's word that its key is right.
+/// The preferred candidate takes over too: it has understood a data server, so its key is right.
 #[test]
 fn who_is_understood_by_others_takes_over() {
     let mut world = World::new(2, false, 7);
@@ -227,7 +227,8 @@ fn another_key_makes_strangers_of_all_and_the_right_one_again_mends_it() {
     assert_eq!(world.fronts(), [1]);
 }
 
-/// Whose key is the wrong one, they do not agree about; the one that was understood before goes by that.
+/// The two do not agree about whose key is wrong. The candidate that has understood the other before relies on that,
+/// and takes over.
 #[test]
 fn a_front_that_speaks_in_tongues_is_missed() {
     let mut world = settled(2, false);

@@ -1,4 +1,4 @@
-//! Some candidates and the network between them, in steps of a millisecond.
+//! Some candidates and the network between them, in steps of one millisecond.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -10,7 +10,7 @@ use baton_wire::{Address, Candidate, Clock};
 
 pub const DETECTION: u64 = 300;
 
-/// What became of a message.
+/// A message on its way, or in the queue of its receiver.
 struct Flying {
     arrives: u64,
     from: usize,
@@ -20,12 +20,12 @@ struct Flying {
 }
 
 pub struct Host {
-    /// `None`: killed.
+    /// `None`: the daemon was killed.
     pub machine: Option<Failover>,
     pub paused: bool,
-    /// Whether it has the cluster address, which outlives the daemon.
+    /// Whether the host has the cluster address, which it keeps when its daemon dies.
     pub has_address: bool,
-    /// What an earlier life took last.
+    /// The epoch of the last takeover by this host's daemons.
     pub epoch: u64,
     pub announced: u64,
     clock: ListeningClock,
@@ -36,13 +36,13 @@ pub struct World {
     pub now: u64,
     pub hosts: Vec<Host>,
     flying: Vec<Flying>,
-    /// Pairs that hear nothing of each other.
+    /// Pairs of sender and receiver between which every message is lost.
     pub cut: BTreeSet<(usize, usize)>,
-    /// Hosts with another key: they understand nobody, and nobody them.
+    /// Hosts with another key: they do not understand the others, and the others do not understand them.
     pub foreign: BTreeSet<usize>,
-    /// Of a hundred messages.
+    /// How many of a hundred messages are lost.
     pub loss: u64,
-    /// The longest that a message takes.
+    /// The longest time that a message takes, milliseconds.
     pub delay: u64,
     preempt: bool,
     chance: u64,
@@ -106,12 +106,12 @@ impl World {
         }
     }
 
-    /// Only the daemon: the address stays where it is.
+    /// Kills the daemon only: the host keeps its address.
     pub fn kill(&mut self, host: usize) {
         self.hosts[host].machine = None;
     }
 
-    /// All of it; it knows nothing when it comes back.
+    /// Crashes the whole host: it has no address and knows no epoch when it comes back.
     pub fn crash(&mut self, host: usize) {
         self.kill(host);
         let host = &mut self.hosts[host];
@@ -122,7 +122,7 @@ impl World {
         self.hosts[host].machine.as_mut().unwrap()
     }
 
-    /// By this host's clock.
+    /// Returns the time by this host's clock.
     pub fn moment(&mut self, host: usize) -> Moment {
         let now = at(self.now);
         self.hosts[host].clock.look(now)
@@ -132,7 +132,7 @@ impl World {
         self.hosts[host].machine.is_some() && !self.hosts[host].paused
     }
 
-    /// Those that live and are in front.
+    /// Returns the hosts that live and are in front.
     pub fn fronts(&self) -> Vec<usize> {
         let is_front = |host: &usize| {
             let machine = self.hosts[*host].machine.as_ref();
@@ -145,7 +145,7 @@ impl World {
         (0..ms).for_each(|_| self.step());
     }
 
-    /// A millisecond: messages arrive, then timers.
+    /// Lets one millisecond pass: first messages arrive, then timers run.
     pub fn step(&mut self) {
         self.now += 1;
         let now = self.now;
@@ -180,7 +180,7 @@ impl World {
             }
         }
         let mut done = Vec::new();
-        // As a caller that heeds next_timeout would; other calls leave things to be done as well.
+        // A caller that heeds next_timeout would poll in the same way. Other calls leave things to be done as well.
         while let Some(action) = machine.poll(now) {
             done.push(action);
         }
@@ -224,7 +224,7 @@ impl World {
             arrives,
             from,
             to,
-            // Finer than time: two words of one instant have an order.
+            // The count of messages is finer than the time, so two messages of one instant have an order.
             sent: self.sent,
             said,
         });

@@ -1,4 +1,4 @@
-//! Membership in virtual time: a small cluster, told stories and random ones.
+//! Membership in virtual time: a small cluster, in single scenarios and in random ones.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ const SILENCE: Duration = Duration::from_millis(1000);
 const WEB: u16 = 80;
 const API: u16 = 81;
 
-/// Weights of the nodes 0 to 4; the last takes no new connections.
+/// Weights of the nodes 0 to 4. The last node takes no new connections.
 const WEIGHTS: [u8; 5] = [1, 2, 1, 255, 0];
 
 fn membership() -> Membership {

@@ -1,11 +1,11 @@
-//! Random sequences of HELLOs, and the rule once more, as plainly as can be.
+//! Random sequences of HELLOs, and the rule by which servers are usable, written as plainly as possible.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
 
-/// A HELLO at a time.
+/// A HELLO, and the time at which it arrives.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) at: u64,
@@ -27,11 +27,11 @@ impl Step {
     }
 }
 
-/// Up to `most` steps, each some time after the one before.
+/// Generates up to `most` steps, each some time after the one before.
 pub(crate) fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     let health = prop::sample::select(vec![Health::Unknown, Health::Passing, Health::Failing]);
     let words = vec((prop::sample::select(vec![WEB, API]), health), 0..3);
-    // Often within the silence, sometimes beyond it, and at times to the millisecond.
+    // A gap is often shorter than `SILENCE`, sometimes longer, and sometimes exactly as long.
     let gap = prop_oneof![4 => 0u64..400, 1 => 0u64..3000, 1 => Just(1000)];
     vec(
         (
@@ -61,7 +61,7 @@ pub(crate) fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-/// The rule once more, from all that was ever heard.
+/// The rule in plain code, which looks at every HELLO that was ever taken.
 #[derive(Default)]
 pub(crate) struct Model {
     pub(crate) taken: Vec<Step>,

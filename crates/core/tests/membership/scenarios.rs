@@ -1,4 +1,4 @@
-//! What happens to a cluster, and what becomes of its services.
+//! Single events in a cluster, and their effect on its services.
 
 use baton_core::membership::{Basis, Heard, Presence};
 use baton_core::policy::Load;
@@ -214,7 +214,7 @@ fn a_reload_keeps_what_is_known_and_awaits_no_newcomer() {
     assert_eq!(usable(&m, WEB), [0, 9]);
 }
 
-/// Policies that go by load take the word of who is heard, and of nobody else.
+/// Policies that go by load use what a node says only as long as that node is heard.
 #[test]
 fn loads_are_those_of_who_is_heard() {
     let mut m = membership();
@@ -242,7 +242,8 @@ fn loads_are_those_of_who_is_heard() {
     assert_eq!(m.load(node(0), service(WEB)), None, "silent since");
 }
 
-/// It is out of every service, and does not fail: also while it is silent, until it says otherwise.
+/// A node that drains is out of every service, although it does not fail. It stays out while it is silent, until it
+/// says otherwise.
 #[test]
 fn who_drains_is_out_until_it_says_otherwise() {
     let mut m = membership();
@@ -275,7 +276,7 @@ fn who_drains_is_out_until_it_says_otherwise() {
         Health::Passing
     );
 
-    // Nobody is heard any more: silence alone empties no service, but this one is not silent alone.
+    // No node is heard anymore. Silence alone empties no service, but this node has also said that it drains.
     events(&mut m, 5000);
     assert_eq!(usable(&m, WEB), [0, 2, 3]);
     assert_eq!(m.usable(service(WEB)).unwrap().basis, Basis::Unheard);
@@ -298,7 +299,7 @@ fn when_all_drain_nobody_is_usable() {
     assert_eq!(m.usable(service(WEB)).unwrap().basis, Basis::Nobody);
 }
 
-/// The nodes of a pool of these that are to be used.
+/// Returns the nodes that are usable in a pool of these members.
 fn among(m: &Membership, pool: &[u8]) -> Vec<u8> {
     let is_member = |server: &UsableServer| pool.contains(&server.address.octets()[15]);
     let servers = m.usable(service(WEB)).unwrap().among(is_member);
@@ -327,7 +328,7 @@ fn who_refuses_messages_gets_nothing_but_where_all_do() {
     m.handle_deafness(ms(1), node(1), true);
     assert_eq!(usable(&m, WEB), [0, 2, 3]);
     assert_eq!(among(&m, &[1]), []);
-    // It is out also when nobody else is heard.
+    // The node is out also when no other node is heard.
     events(&mut m, 5000);
     assert_eq!(usable(&m, WEB), [0, 2, 3]);
     for other in [0, 2, 3] {

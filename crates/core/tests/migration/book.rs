@@ -1,4 +1,4 @@
-//! Between two tables whose indices differ.
+//! Entries that go from one table to another one with other indices.
 
 use std::num::NonZeroU16;
 
@@ -41,7 +41,7 @@ fn service() -> ServiceKey {
     ServiceKey::of(SERVICE.parse().unwrap())
 }
 
-/// Data servers 0 to 2, pools 11 and 12, route 21.
+/// The old table: data servers 0 to 2, pools 11 and 12, route 21.
 fn old() -> Book {
     Book::new(
         servers(&[Some(0), Some(1), Some(2)]),
@@ -51,7 +51,7 @@ fn old() -> Book {
     )
 }
 
-/// The same elsewhere, but for data server 1.
+/// The new table: the same at other indices, but without data server 1.
 fn new() -> Book {
     Book::new(
         servers(&[None, Some(2), None, Some(0)]),
@@ -119,7 +119,7 @@ fn without_its_owner_or_service_an_entry_is_left_out() {
     assert_eq!(none.import(&of(0).unwrap(), NOW), Err(LeftOut::Service));
 }
 
-/// What a data server counts itself counts nowhere else, wherever the entry goes.
+/// If a data server does the counting itself, no other node counts, wherever the entry goes.
 #[test]
 fn what_its_owner_counts_stays_so() {
     let entry = old().export(&key(), &tcb(), NOW).unwrap();
@@ -151,7 +151,7 @@ fn what_else_is_unknown_becomes_nothing_in_particular() {
     assert_eq!(u32::from(found.previous), NO_DATA_SERVER);
 }
 
-/// Only with a data server that is configured a connection can go on.
+/// A connection can go on only with a data server that is configured.
 #[test]
 fn a_server_that_has_left_can_be_named_but_not_had() {
     let left = |present: bool| {
@@ -172,7 +172,7 @@ fn a_server_that_has_left_can_be_named_but_not_had() {
     assert!(left(true).import(&entry, NOW).is_ok());
 }
 
-/// A packet was noted after the clock was read.
+/// A packet was noted after the clock was read, so the entry seems to come from the future.
 #[test]
 fn nothing_is_younger_than_now() {
     let ahead = Tcb {

@@ -1,4 +1,4 @@
-//! Entries to send.
+//! Table entries to send.
 
 use std::num::NonZeroU16;
 
@@ -8,7 +8,7 @@ pub fn short(number: u32) -> ShortAddress {
     ShortAddress::from_word(number + 1).unwrap()
 }
 
-/// Everything about it follows from its number.
+/// Returns an entry in which everything follows from its number.
 pub fn entry(number: u32) -> TcbEntry {
     let mut client = [0; 16];
     client[..4].copy_from_slice(&number.to_be_bytes());
@@ -36,7 +36,7 @@ pub fn entry(number: u32) -> TcbEntry {
     }
 }
 
-/// A client has sent its next request, and the connection is another data server's now.
+/// Changes the entry as if the client had sent its next request, and the connection had gone to another data server.
 pub fn advance(entry: &mut TcbEntry) {
     entry.request_seq = entry.last_seq;
     entry.last_seq = entry.last_seq.wrapping_add(77);

@@ -9,14 +9,14 @@ use baton_wire::{Address, EntryKey, LeftOut, Taken, TcbEntry, Tcbs};
 
 use crate::entries::{advance, entry};
 
-/// What the line does to messages; shares of 1000.
+/// What the line does to messages. Shares are parts of 1000.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weather {
     pub lost: u64,
     pub twice: u64,
-    /// So long a message takes at most, microseconds.
+    /// The longest time that a message takes, microseconds.
     pub delay: u64,
-    /// From this message on everything is lost, if any.
+    /// From this message on everything is lost. `None`: the line is not cut.
     pub cut_at: Option<u64>,
 }
 
@@ -24,9 +24,9 @@ pub struct World {
     pub now: Moment,
     pub sender: Sender,
     pub receiver: Receiver,
-    /// The old connection server's table, which changes with every look at it.
+    /// The old connection server's table, which changes each time that it is read.
     pub there: HashMap<EntryKey, TcbEntry>,
-    /// The new one's.
+    /// The new connection server's table.
     pub here: HashMap<EntryKey, TcbEntry>,
     pub changes: u32,
     pub weather: Weather,
@@ -79,13 +79,13 @@ impl World {
                     Step::Read => {
                         let keys = self.keys();
                         let read = keys.iter().map(|key| self.there[key]).collect();
-                        // From here on it is another.
+                        // The table changes after it was read.
                         self.change();
                         self.sender.read(read);
                     }
                     Step::Hold => {
                         self.holds += 1;
-                        // What changes from now on is no matter.
+                        // Changes from now on do not matter, so there are none.
                         self.changes = 0;
                         self.sender.held();
                     }
@@ -112,14 +112,14 @@ impl World {
         }
     }
 
-    /// What the new one knows of connections that the old one has.
+    /// Returns the new server's entries for connections that the old server has.
     fn here_of_there(&self) -> HashMap<EntryKey, TcbEntry> {
         let known = self.here.iter();
         let known = known.filter(|(key, _)| self.there.contains_key(key));
         known.map(|(key, entry)| (*key, *entry)).collect()
     }
 
-    /// What is under way when the sender has ended comes all the same.
+    /// Delivers what is still under way when the sender has ended.
     pub fn drain(&mut self) {
         while let Some(((at, _), _)) = self.under_way.first_key_value() {
             self.now = self.now.max(*at);
@@ -166,14 +166,14 @@ impl World {
         }
     }
 
-    /// The same order in every run.
+    /// Returns the keys in an order that is the same in every run.
     fn keys(&self) -> Vec<EntryKey> {
         let mut keys: Vec<EntryKey> = self.there.keys().copied().collect();
         keys.sort_unstable_by_key(|key| key.client);
         keys
     }
 
-    /// Some connections go on, some begin and some end.
+    /// Lets some connections go on, some begin and some end.
     fn change(&mut self) {
         let keys = self.keys();
         for _ in 0..self.changes {
@@ -181,7 +181,8 @@ impl World {
             if let Some(entry) = keys.get(at).and_then(|key| self.there.get_mut(key)) {
                 advance(entry);
             }
-            // Never one that was there before: it would be as far as it began, behind what has come of it.
+            // A connection that begins never has the key of an earlier one: its numbers would be behind those that the
+            // receiver has already.
             self.begun += 1;
             let new = entry(1_000_000 + self.begun);
             self.there.insert(new.key, new);
@@ -211,7 +212,7 @@ impl World {
         }
     }
 
-    /// Below `end`; xorshift64*.
+    /// Returns a random number below `end`, by xorshift64*.
     fn roll(&mut self, end: u64) -> u64 {
         self.random ^= self.random >> 12;
         self.random ^= self.random << 25;

@@ -1,4 +1,4 @@
-//! Migration in virtual time: both ends, a line that loses, repeats and delays, and tables that change.
+//! Migration in virtual time: both ends, a line that loses, repeats and delays messages, and tables that change.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! An entry that comes where there is one.
+//! An entry that arrives where the table has one already.
 
 use baton_core::migration::merge;
 use baton_wire::TcbEntry;
@@ -33,7 +33,7 @@ fn acknowledgements_count_where_data_does_not_differ() {
     came.last_ack = came.last_ack.wrapping_sub(1);
     assert_eq!(merge(Some(&here), &came), None);
     assert_eq!(merge(Some(&came), &here), Some(here));
-    // An owner changes without a packet of the client.
+    // The owner of a connection can change without a packet of the client.
     let mut came = here;
     came.owner = short(9);
     assert_eq!(merge(Some(&here), &came), Some(came));
@@ -52,7 +52,7 @@ fn of_two_connections_the_later_counts() {
 }
 
 proptest! {
-    /// In any order and however often: it ends with the newest.
+    /// In any order, and however often each entry arrives, the newest one stays in the end.
     #[test]
     fn the_newest_stays(order in prop::collection::vec(0u32..8, 1..20)) {
         let mut here = None;

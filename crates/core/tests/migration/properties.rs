@@ -1,4 +1,4 @@
-//! Whatever the line does.
+//! What holds whatever the line does.
 
 use baton_core::migration::Failure;
 use proptest::prelude::*;
@@ -32,7 +32,8 @@ proptest! {
         prop_assert_eq!(world.applied.len(), report.batches as usize);
     }
 
-    /// A line that is cut at any moment: it ends, says why, and what has come is as it was at some time.
+    /// If the line is cut at any moment, the sender ends and says why, and each entry that has arrived is as it was at
+    /// some time.
     #[test]
     fn it_ends_when_nobody_is_there_any_more(
         entries in 0u32..2000,

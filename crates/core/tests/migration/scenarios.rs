@@ -1,4 +1,4 @@
-//! One thing at a time.
+//! Single cases.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn first(migration: u64) -> Tcbs {
     Tcbs::new(migration, 0, flags, &[])
 }
 
-/// Takes a batch with nothing in it.
+/// Takes a batch, and counts no entry as taken. Returns the answer, if there is one.
 fn take(receiver: &mut Receiver, now: Moment, from: Address, batch: &Tcbs) -> Option<Taken> {
     if receiver.handle(now, from, batch, Ok(())) {
         receiver.took(0, [0; 4]);
@@ -39,7 +39,7 @@ fn an_idle_table_goes_over_in_one_pass_and_nothing_is_left() {
     let report = world.run().unwrap();
     assert_eq!(report.passes, [60, 0, 0]);
     assert_eq!((report.resent, report.taken.taken), (0, 60));
-    // One to open, five of twelve entries, one to close.
+    // One batch opens the migration, five have twelve entries each, and one closes it.
     assert_eq!(report.batches, 7);
     assert_eq!(world.here, world.there);
 }
@@ -100,7 +100,7 @@ fn who_refuses_says_why() {
     assert!(!receiver.is_busy());
 }
 
-/// An answer of another migration, or one that was forged out of an old one.
+/// An answer of another migration, or one that was forged out of an old answer, has no effect.
 #[test]
 fn answers_of_others_are_no_answers() {
     let mut sender = Sender::new(at(0), 7);
@@ -165,16 +165,16 @@ fn one_at_a_time() {
     assert_eq!((taken.next, taken.refusal), (1, None));
     let refused = take(&mut receiver, at(1), other, &first(9)).unwrap();
     assert_eq!(refused.refusal, Some(TakenRefusal::Busy));
-    // The first goes on.
+    // The first migration goes on.
     let batch = Tcbs::new(5, 1, BatchFlags::default(), &[]);
     assert_eq!(take(&mut receiver, at(2), from(), &batch).unwrap().next, 2);
-    // A later one of the same node replaces it; an earlier one is late.
+    // A later migration of the same node replaces the first one. An earlier one comes too late.
     assert_eq!(
         take(&mut receiver, at(3), from(), &first(6)).unwrap().next,
         1
     );
     assert_eq!(take(&mut receiver, at(3), from(), &first(5)), None);
-    // Who is not heard any more is not waited for.
+    // The receiver does not wait for a sender that is no longer heard.
     assert_eq!(
         take(&mut receiver, at(20_000), other, &first(9))
             .unwrap()

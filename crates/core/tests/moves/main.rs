@@ -1,5 +1,5 @@
-//! Responses that leave a data server which drains, in virtual time: each connection is somebody's at every
-//! moment, whatever is lost and whoever dies, and each case comes to an end.
+//! Responses that leave a data server which drains, in virtual time. At every moment each connection belongs to
+//! somebody, whatever is lost and whoever dies, and each case comes to an end.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ const FOUND: Known = Known {
     digest: Some(HeadDigest::whole(NonZeroU64::MIN)),
     length: Some(1000),
 };
-/// Its digest alone.
+/// The response of which only the digest is known.
 const BEGAN: Known = Known {
     digest: FOUND.digest,
     length: None,
@@ -48,7 +48,7 @@ fn asked(actions: &[Action<u32, u16>]) -> (u16, u64, Known) {
     found.unwrap_or_else(|| panic!("nobody is asked: {actions:?}"))
 }
 
-/// One that was told to let go, for server 5; the number of the order there.
+/// Begins a move to server 5 and tells the owner to let go. Returns the number of the order at server 5.
 fn yielding(moves: &mut Few) -> u64 {
     moves.handle_busy(at(0), 1, OWNER, vec![5, 6], BEGAN);
     let (server, number, known) = asked(&actions(moves, 0));
@@ -115,7 +115,7 @@ fn the_order_at_its_own_server_is_taken_back_until_that_is_heard() {
     assert!(cancels(actions(&mut moves, 800)).is_empty());
 }
 
-/// Before anything has changed.
+/// Nothing has changed yet when the move is given up.
 #[test]
 fn what_cannot_be_had_elsewhere_stays_for_good() {
     for refusal in [Outcome::NoLength, Outcome::Status, Outcome::Complete] {
@@ -145,7 +145,7 @@ fn what_nobody_answers_about_is_looked_at_again() {
         all.extend(actions(&mut moves, ms));
     }
     assert!(all.contains(&stays(None)));
-    // What was asked for may come yet.
+    // The response that was ordered may still come, so the order is cancelled.
     assert!(matches!(
         all.last(),
         Some(Action::Cancel {
@@ -158,7 +158,7 @@ fn what_nobody_answers_about_is_looked_at_again() {
     assert!(moves.would_take(at(10_000), &1));
 }
 
-/// "Refused" is about one message, and another may be on its way: only what follows "stay" counts.
+/// A refusal is about one message, and another message may be on its way. So only an answer after "stay" counts.
 #[test]
 fn a_refusal_is_recalled_before_the_entry_goes_back() {
     let mut moves = Few::new(1);
@@ -186,7 +186,7 @@ fn undone_in_the_middle_it_stays() {
     yielding(&mut moves);
     moves.handle_undo(at(3), OWNER);
     assert_eq!(actions(&mut moves, 3), [told(None)]);
-    // Not of another one's drain.
+    // The drain of another data server was undone, so this move goes on.
     let mut moves = Few::new(1);
     yielding(&mut moves);
     moves.handle_undo(at(3), 9);
@@ -233,7 +233,7 @@ fn if_the_owner_dies_it_is_resumed() {
     assert!(!moves.holds(&1));
 }
 
-/// The owner has it, or has let go: only it knows.
+/// The owner still has the connection or has let it go. Only the owner knows which.
 #[test]
 fn if_the_next_one_dies_the_owner_is_asked() {
     let mut moves = Few::new(1);

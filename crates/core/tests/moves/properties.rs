@@ -1,4 +1,4 @@
-//! Whatever is lost, whoever dies, whenever the drain is undone.
+//! What holds whatever is lost, whoever dies, and whenever the drain is undone.
 
 use proptest::prelude::*;
 
@@ -21,8 +21,8 @@ fn turn() -> impl Strategy<Value = Turn> {
 }
 
 proptest! {
-    /// The world itself checks at each step that whoever an entry names has the connection. Here: all of it
-    /// ends; and where nothing dies, nothing is lost on its way and somebody has the same, all have moved.
+    /// The world itself checks at each step that the data server that an entry names has the connection. This checks
+    /// that every move ends, and that what is lost is resumed.
     #[test]
     fn each_comes_to_one_end(
         connections in 1u32..160,
@@ -49,13 +49,14 @@ proptest! {
         }
         world.check();
         for (key, place) in &world.places {
-            // What is lost is resumed, not forgotten.
+            // A connection that is lost is resumed, and not forgotten.
             if *place == Place::Lost {
                 prop_assert_eq!(world.ended.get(key), Some(&"orphan"));
             }
         }
     }
 
+    /// If no data server dies, no message is lost and all data servers have the same response, all connections move.
     #[test]
     fn without_loss_all_move(connections in 1u32..160, patience in 0u32..6) {
         let mut world = World::new(connections, vec![true; 3], vec![false], patience);

@@ -1,5 +1,5 @@
-//! Connection server, old owner and others, as far as a move is concerned: what the programs do with each
-//! message, over a line that loses.
+//! Connection server, old owner and other data servers, as far as a move is concerned: what their programs do with each
+//! message, over a line that loses messages.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use baton_wire::{Outcome, YieldAnswer};
 
 use super::{FOUND, OWNER, at};
 
-/// Where a connection is.
+/// The place of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     At(u16),
-    /// On its way from the owner, and lost.
+    /// The connection has left its owner, and was lost on its way.
     Lost,
 }
 
-/// What an entry says.
+/// The owner that an entry names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     At(u16),
-    /// Whoever of the two has it.
+    /// One of these two has the connection.
     Between(u16, u16),
-    /// Nobody has it, or this one: it is resumed.
+    /// Nobody has the connection, or this one has it: it is resumed.
     Resumed(u16),
 }
 
@@ -31,13 +31,13 @@ pub struct World {
     pub moves: Moves<u32, u16>,
     pub places: BTreeMap<u32, Place>,
     pub entries: BTreeMap<u32, Entry>,
-    /// By connection: who has its response ready, by the number of the order.
+    /// By connection and data server: the number of the order for a response that is ready there.
     ready: BTreeMap<(u32, u16), u64>,
-    /// The owner lets go by itself, after it was told so often.
+    /// How often the owner was told to let go. It does so once it was told more often than `patience`.
     told: BTreeMap<u32, u32>,
     patience: u32,
     pub dead: Option<u16>,
-    /// Which data servers have the same response, by number.
+    /// By number of the data server: whether it has the same response.
     same: Vec<bool>,
     lost: Vec<bool>,
     turn: usize,
@@ -78,7 +78,7 @@ impl World {
         }
     }
 
-    /// Whether all that can go wrong has not.
+    /// Asserts that each connection is where its entry says it is.
     pub fn check(&self) {
         for (key, entry) in &self.entries {
             let place = self.places[key];
@@ -87,7 +87,7 @@ impl World {
                 (Entry::At(server), Place::At(at)) => server == at,
                 (Entry::Between(from, to), Place::At(at)) => at == from || at == to,
                 (Entry::Between(..) | Entry::Resumed(_), Place::Lost) => true,
-                // Its own socket anew, or the one that it has already.
+                // The connection gets a new socket there, or keeps the one that it has there already.
                 (Entry::Resumed(server), Place::At(at)) => server == at,
                 (Entry::At(_), Place::Lost) => false,
             };
@@ -101,7 +101,7 @@ impl World {
         self.moves.handle_death(at(ms), server);
     }
 
-    /// One moment: what came, then what is to be done.
+    /// Lets one moment pass: first what has arrived is handled, then what is to be done is done.
     pub fn step(&mut self, ms: u64) {
         let (due, later) = std::mem::take(&mut self.inbox)
             .into_iter()
@@ -167,7 +167,7 @@ impl World {
             }
             Action::Begin { key, from, server } => {
                 assert_eq!(self.entries[&key], Entry::At(from));
-                // Nobody is told to let go for one that has not the same.
+                // Nobody is told to let go for a data server that does not have the same response.
                 assert!(self.same[usize::from(server)]);
                 self.entries.insert(key, Entry::Between(from, server));
             }
@@ -209,7 +209,7 @@ impl World {
         }
     }
 
-    /// ADOPT to the agent there.
+    /// Lets the connection go, by ADOPT to the agent at `server`.
     fn let_go(&mut self, key: u32, server: u16) {
         let comes =
             !self.is_lost() && self.dead != Some(server) && self.ready.contains_key(&(key, server));
@@ -224,7 +224,7 @@ impl World {
     fn send(&mut self, ms: u64, letter: Letter) {
         if !self.is_lost() {
             self.turn += 1;
-            // Late ones are overtaken.
+            // Messages take different times, so a late one is overtaken.
             let late = 1 + (self.turn % 7) as u64 * 3;
             self.inbox.push((ms + late, letter));
         }

@@ -1,8 +1,7 @@
-//! Servers with memories, in virtual time: documents by popularity, some in memory, all on disk.
+//! Servers with memories, in virtual time. Documents differ in popularity; some are in memory, and all are on disk.
 //!
-//! A closed loop, as in the simulations of the LARD paper: so many clients, each of which asks for
-//! another document as soon as it has the one before. A server has one queue, and one thing to do at
-//! a time.
+//! The load is a closed loop, as in the simulations of the LARD paper: there is a fixed number of clients, and each
+//! asks for another document as soon as it has the one before. A server has one queue and does one thing at a time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,7 +15,7 @@ use baton_wire::Permille;
 
 use crate::chance::Chance;
 
-/// What is simulated.
+/// The parameters of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene {
     pub servers: u8,
@@ -33,14 +32,14 @@ pub struct Scene {
     pub seconds: u64,
 }
 
-/// What came of it.
+/// The results of a simulation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     pub requests: u64,
     pub hits: u64,
-    /// The longest queue over the average one, on the average of seconds.
+    /// The longest queue divided by the average one, averaged over the seconds.
     pub imbalance: f64,
-    /// Choices that changed, of all that there are, a second.
+    /// The part of all choices that changes in a second, on average.
     pub moved: f64,
     seconds: u64,
 }
@@ -50,13 +49,13 @@ impl Outcome {
         self.hits as f64 / self.requests as f64
     }
 
-    /// Requests a second.
+    /// Requests per second.
     pub fn throughput(&self) -> f64 {
         self.requests as f64 / self.seconds as f64
     }
 }
 
-/// Plays `scene` with this policy. The same every time.
+/// Simulates `scene` with this policy. The result is the same every time.
 pub fn play(scene: &Scene, policy: Policy) -> Outcome {
     let mut stage = Stage::new(scene);
     let mut chooser = Chooser::new(policy);
@@ -84,10 +83,10 @@ pub fn play(scene: &Scene, policy: Policy) -> Outcome {
 
 struct Stage {
     chance: Chance,
-    /// By document, from the most popular: the part of requests that is for it or for those before.
+    /// By document, from the most popular one: the part of requests that is for this document or one before it.
     popularity: Vec<f64>,
     backends: Vec<Backend>,
-    /// When a client has its document, and from whom, in nanoseconds: the earliest first.
+    /// When a client gets its document, in nanoseconds, and from which server. The earliest comes first.
     underway: BinaryHeap<Reverse<(u64, usize)>>,
     turn: usize,
 }
@@ -123,7 +122,7 @@ impl Stage {
         }
     }
 
-    /// Up to `second`. Returns requests and how many of them were in memory.
+    /// Runs up to `second`. Returns the number of requests, and how many of these were served from memory.
     fn run(&mut self, scene: &Scene, second: u64, choices: &[u16], hashed: bool) -> (u64, u64) {
         let until = second * 1_000_000_000;
         let (mut requests, mut hits) = (0, 0);
@@ -172,7 +171,7 @@ impl Stage {
     }
 }
 
-/// Least recently used goes first.
+/// The memory of a server. The document that was not used for the longest time makes room.
 #[derive(Default)]
 struct Memory {
     clock: u64,
@@ -181,7 +180,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// Whether it was there; now it is.
+    /// Reads a document, which is in memory from now on. Returns whether it was there before.
     fn read(&mut self, document: usize, size: usize) -> bool {
         self.clock += 1;
         let before = self.used.insert(document, self.clock);
@@ -213,7 +212,7 @@ fn servers(backends: &[Backend]) -> Vec<Server<'_>> {
         .collect()
 }
 
-/// The part of choices that are others than before.
+/// Returns the part of choices that have changed.
 fn changed(before: &[u16], now: &[u16]) -> f64 {
     let changed = before.iter().zip(now).filter(|(before, now)| before != now);
     changed.count() as f64 / now.len() as f64

@@ -1,4 +1,4 @@
-//! Chance that is the same in every run.
+//! Random numbers that are the same in every run.
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 pub struct Chance(u64);
@@ -16,12 +16,12 @@ impl Chance {
         z ^ z >> 31
     }
 
-    /// Above 0, below 1.
+    /// Returns a random number above 0 and below 1.
     pub fn part(&mut self) -> f64 {
         ((self.bits() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
-    /// Time to the next of events that come independently, `rate` a second.
+    /// Returns a random time to the next of events that come independently, `rate` per second.
     pub fn wait(&mut self, rate: f64) -> f64 {
         -self.part().ln() / rate
     }

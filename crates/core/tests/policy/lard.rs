@@ -1,4 +1,4 @@
-//! What holds for `lard`.
+//! What holds for the policy `lard`.
 
 use std::num::NonZeroU8;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use proptest::prelude::*;
 
 use crate::chance::Chance;
 
-/// One server's places in one second, at the most.
+/// At most one in this many of a server's places leaves it in one second.
 const PACE: usize = 32;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// As many connections as chance gives: each one's server is drawn.
+    /// Chance draws a server for each connection, so the servers differ only as chance has it.
     #[test]
     fn nothing_moves_when_balanced(servers in 2usize..14, each in 0usize..200, seed in any::<u64>()) {
         let mut pool = Pool::new(servers);
@@ -59,14 +59,14 @@ proptest! {
         prop_assert!(most < 2.1 * 65.0 * average / full, "{most} of {average}");
         prop_assert!(least > 0.9 * 25.0 * average / full || most <= 65.0 * average / full, "{loads:?}");
         prop_assert!(pool.away(&homes) < SIZE / servers, "{} away", pool.away(&homes));
-        // It has settled: what moves now is little.
+        // The table has settled: little moves from now on.
         let settled = pool.table.clone();
         for _ in 0..60 {
             let loads = pool.loads(each, heat);
             pool.second(&known(&loads));
         }
         prop_assert!(pool.away(&settled) < SIZE / 50, "{} moved after", pool.away(&settled));
-        // Nobody is hot any more.
+        // No server is hot anymore.
         for _ in 0..300 {
             let loads = pool.loads(each, |_| 1.0);
             pool.second(&known(&loads));
@@ -74,8 +74,8 @@ proptest! {
         prop_assert_eq!(pool.away(&homes), 0);
     }
 
-    /// Whatever is read, and whoever comes, leaves or weighs differently: all that are there are
-    /// members, with a quarter of their places at home.
+    /// Whatever loads are read, and whoever comes, leaves or changes its weight: only servers that are there have
+    /// places, and each keeps at least a quarter of its home places.
     #[test]
     fn nobody_is_emptied(
         seconds in vec(vec((proptest::option::of(0u32..100_000), any::<u8>()), 5), 100),
@@ -119,7 +119,7 @@ proptest! {
     }
 }
 
-/// 8 of 100 connections to 0 are twenty-fold, and mean nothing.
+/// A server with 8 connections has several times the average load, but so few connections mean nothing.
 #[test]
 fn a_handful_of_connections_is_no_load() {
     let mut pool = Pool::new(4);
@@ -154,7 +154,7 @@ fn an_unknown_load_neither_gives_nor_takes() {
     }
 }
 
-/// A load that fades away is never quite nothing.
+/// A smoothed load fades away, but never becomes exactly 0.
 #[test]
 fn places_go_home_when_nobody_comes_any_more() {
     let mut pool = Pool::new(3);
@@ -200,7 +200,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// With the table that it begins with, before any load is known.
+    /// Makes a pool with the table that it begins with, before any load is known.
     fn new(servers: usize) -> Self {
         let mut pool = Self {
             chooser: Chooser::new(Policy::Lard),
@@ -212,7 +212,7 @@ impl Pool {
         pool
     }
 
-    /// Returns how many places moved.
+    /// Lets one second pass with these connections. Returns how many places moved.
     fn second(&mut self, connections: &[Option<u32>]) -> usize {
         let table = self
             .chooser
@@ -222,7 +222,7 @@ impl Pool {
         self.away(&table)
     }
 
-    /// Connections, if each place draws as many as its heat says, and `each` are the average.
+    /// Returns the connections of each server, if each place draws as many as its heat says and the average is `each`.
     fn loads(&self, each: f64, heat: impl Fn(usize) -> f64) -> Vec<f64> {
         let mut loads = vec![0.0; self.servers];
         for (place, &server) in self.table.iter().enumerate() {

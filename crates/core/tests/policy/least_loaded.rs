@@ -1,4 +1,4 @@
-//! What holds for `least-loaded`.
+//! What holds for the policy `least-loaded`.
 
 use std::num::NonZeroU8;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use proptest::prelude::*;
 
 use crate::queues::{Node, Queues, Work, shares};
 
-/// Long enough for favour to settle.
+/// Seconds that are enough for the shares to settle.
 const SETTLE: usize = 180;
 
-/// Long enough to see it swing, if it does.
+/// Seconds that are enough to see the shares swing, if they do.
 const WATCH: usize = 180;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Speeds that differ up to four times, which the operator did not tell.
+    /// The speeds of the servers differ by up to a factor of four, and no weight says so.
     #[test]
     fn utilisations_meet_and_stay_together(
         speeds in vec(50.0..200.0, 2..6),
@@ -33,7 +33,7 @@ proptest! {
             Node::new(&format!("ds{i}"), 1, Work::Requests(speed))
         });
         let seen = watch(&mut Queues::new(Policy::LeastLoaded, nodes.collect(), seed), arrivals);
-        // With equal shares utilisations would differ as speeds do.
+        // With equal shares, utilisations would differ as much as speeds do.
         let most = 1.1 * ratio(&speeds).powf(0.4);
         prop_assert!(ratio(&seen.busy) < most, "busy {:?} at {speeds:?}", seen.busy);
         prop_assert!(seen.busy.iter().all(|&busy| busy < 0.97), "{:?}", seen.busy);
@@ -42,7 +42,7 @@ proptest! {
         }
     }
 
-    /// Sessions of any length: the loop's delay is theirs.
+    /// Sessions can be of any length, and their length is the delay of the control loop.
     #[test]
     fn a_newcomer_has_its_share_at_once_and_is_not_flooded(
         seconds in 2.0..300.0,
@@ -63,14 +63,15 @@ proptest! {
         let fair = 1.0 / (others + 1) as f64;
         for second in 0..600 {
             let share = queues.second(arrivals)[others];
-            // At first by its weight alone; then it follows loads, which are as uneven as chance makes them.
+            // At first a newcomer's share follows its weight alone. Then it follows the loads, which are as uneven as
+            // chance makes them.
             if second == 0 {
                 prop_assert!((share / fair - 1.0).abs() < 0.05, "{share} of {fair} at first");
             }
             prop_assert!(share > 0.5 * fair, "{share} of {fair} at {second}");
             prop_assert!(share < 4.0 * fair, "{share} of {fair} at {second}");
             let has = f64::from(queues.nodes[others].connections);
-            // Four standard deviations of chance.
+            // The margin is four standard deviations of chance.
             let due = EACH * others as f64 * fair;
             prop_assert!(has < 1.3 * due + 4.0 * due.sqrt(), "{has} of {due} at {second}");
         }
@@ -87,7 +88,7 @@ proptest! {
         }
     }
 
-    /// Whatever is read, shares change by little at a time, and nobody is left out.
+    /// Whatever loads are read, shares change by little at a time, and no server is left out.
     #[test]
     fn steps_are_bounded(loads in vec(vec(load(), 4), 60)) {
         let mut chooser = chooser();
@@ -105,7 +106,7 @@ proptest! {
     #[test]
     fn an_unknown_load_is_an_average_one(known in vec((0u32..1000, 0u16..=1000), 3)) {
         let load = |connections, cpu| Load { connections, cpu: Permille::saturating(cpu) };
-        // Three of everything, so that the average is a whole number.
+        // Connections are multiplied by three, so that the average is a whole number.
         let sum = known.iter().fold((0, 0), |sum, load| (sum.0 + load.0, sum.1 + load.1));
         let known: Vec<_> = known.iter().map(|known| Some(load(known.0 * 3, known.1))).collect();
         let average = Some(load(sum.0, sum.1 / 3));
@@ -119,7 +120,7 @@ proptest! {
     }
 }
 
-/// What round robin does with the same servers: the reason for all this.
+/// Round robin overloads the slowest of the same servers, which is the reason for this policy.
 #[test]
 fn speeds_that_weights_do_not_tell_overload_the_slow_one_but_here() {
     let nodes = || {
@@ -175,13 +176,13 @@ fn weights_are_what_load_is_measured_by() {
 }
 
 struct Seen {
-    /// Of each node, on the average.
+    /// The average utilisation of each node.
     busy: Vec<f64>,
-    /// Of each node, the least and the most.
+    /// The smallest and the largest share of each node.
     shares: Vec<(f64, f64)>,
 }
 
-/// Lets things settle, then watches.
+/// Lets the shares settle, then observes them.
 fn watch(queues: &mut Queues, arrivals: f64) -> Seen {
     for _ in 0..SETTLE {
         queues.second(arrivals);
@@ -202,7 +203,7 @@ fn watch(queues: &mut Queues, arrivals: f64) -> Seen {
     seen
 }
 
-/// The greatest over the least.
+/// Returns the largest value divided by the smallest.
 fn ratio(values: &[f64]) -> f64 {
     let most = values.iter().copied().fold(0.0, f64::max);
     most / values.iter().copied().fold(f64::INFINITY, f64::min)

@@ -1,4 +1,4 @@
-//! What going by path is good for: more documents than one server's memory holds.
+//! The benefit of policies that go by path, with more documents than one server's memory holds.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use baton_core::policy::Policy;
 
 use crate::caches::{Scene, play};
 
-/// The example `locality` plays a longer one, and prints what came of it.
+/// The example `locality` simulates a longer scene, and prints the results.
 const SCENE: Scene = Scene {
     servers: 8,
     clients: 8 * 60,

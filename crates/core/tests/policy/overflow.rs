@@ -1,4 +1,4 @@
-//! What holds for `overflow`.
+//! What holds for the policy `overflow`.
 
 use std::num::NonZeroU8;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use baton_core::slots::Slot;
 use baton_wire::Permille;
 use proptest::prelude::*;
 
-/// A home and others of these weights, second by second.
+/// A home and other servers of these weights, simulated second by second.
 struct Pool {
     chooser: Chooser,
     second: u64,
     weights: Vec<u8>,
     names: Vec<String>,
-    /// The shares of the last second; at first all is the home's.
+    /// The shares of the last second. At first the home has all.
     last: Vec<f64>,
 }
 
@@ -40,7 +40,7 @@ impl Pool {
         }
     }
 
-    /// The shares of the next second, if these were the loads until now: connections and CPU.
+    /// Returns the shares of the next second, if these were the loads until now: connections and CPU in permille.
     fn shares(&mut self, loads: &[Option<(u32, u16)>]) -> Vec<f64> {
         let servers: Vec<Server<'_>> = (0..self.weights.len())
             .map(|index| Server {
@@ -64,7 +64,7 @@ impl Pool {
         self.last.clone()
     }
 
-    /// Connections that go where the shares say at once, so many in all.
+    /// Returns the shares after some seconds in which the service has `all` connections.
     fn with_connections(&mut self, all: u32) -> Vec<f64> {
         let mut shares = vec![1.0; self.weights.len()];
         for _ in 0..5 {
@@ -76,7 +76,8 @@ impl Pool {
         shares
     }
 
-    /// Work of which the whole would take so much of the home's CPU (permille), for some seconds.
+    /// Returns the shares after some seconds of work that would use `work` permille of the home's CPU if the home did
+    /// all of it.
     fn with_work(&mut self, work: f64, seconds: u32) -> Vec<f64> {
         for _ in 0..seconds {
             let loads: Vec<_> = (self.last.iter())
@@ -105,7 +106,7 @@ fn what_does_not_fit_is_the_others_by_weight() {
     }
 }
 
-/// It begins above the limit, and ends where nine tenths of the limit do.
+/// Overflow begins above the limit, and ends when all connections fit in nine tenths of the limit.
 #[test]
 fn it_ends_lower_than_it_begins() {
     let mut pool = Pool::new(None, Some(100), &[1]);
@@ -119,7 +120,7 @@ fn it_ends_lower_than_it_begins() {
     assert_eq!(pool.with_connections(100)[0], 1.0);
 }
 
-/// Then the others have everything.
+/// If the home is not there, the other servers get everything.
 #[test]
 fn the_home_is_gone() {
     let mut pool = Pool::new(None, Some(100), &[1, 1]);
@@ -137,7 +138,7 @@ fn the_home_is_gone() {
     );
 }
 
-/// Its last word stands.
+/// The last load that the home reported stays valid.
 #[test]
 fn a_silent_home_keeps_its_share() {
     let mut pool = Pool::new(Some(500), Some(100), &[1]);
@@ -156,8 +157,8 @@ fn nobody_else_is_there() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The home's CPU comes to the limit and stays there, whatever the work; and everything comes home
-    /// when there is less.
+    /// Whatever the work is, the home's CPU comes to the limit and stays there, and everything comes home when there is
+    /// less work.
     #[test]
     fn cpu_settles_at_the_limit(work in 600.0f64..4000.0, others in proptest::collection::vec(1u8..9, 1..5)) {
         const LIMIT: u16 = 500;
@@ -171,14 +172,14 @@ proptest! {
             least = least.min(cpu);
             most = most.max(cpu);
         }
-        // Between the two limits, or as near as a part of 64 is.
+        // The CPU stays between the two limits, or as near as shares in parts of 64 allow.
         let part = work / 64.0;
         prop_assert!(least > 0.85 * f64::from(LIMIT) - part, "{least} to {most}");
         prop_assert!(most < 1.05 * f64::from(LIMIT) + part, "{least} to {most}");
         prop_assert_eq!(pool.with_work(300.0, 60)[0], 1.0);
     }
 
-    /// At any time everybody who is named has a turn, and the home always is.
+    /// At any time the shares of all servers add up to 1, and the home has a share.
     #[test]
     fn the_home_always_has_some(loads in proptest::collection::vec((0u32..100_000, 0u16..=1000), 1..40)) {
         let mut pool = Pool::new(Some(300), Some(50), &[1, 255]);

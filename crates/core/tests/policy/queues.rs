@@ -1,4 +1,4 @@
-//! Servers with queues, fed in turn: events of independent arrivals and departures, in virtual time.
+//! Servers with queues, to which connections go in turn: independent arrivals and departures, in virtual time.
 
 use std::num::NonZeroU8;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use baton_wire::Permille;
 
 use crate::chance::Chance;
 
-/// How a server ends what it has.
+/// How a server finishes its connections.
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
-    /// One request at a time, so many a second; busy while it has one.
+    /// The server does one request at a time, this many per second, and is busy while it has one.
     Requests(f64),
-    /// Each connection stays for so many seconds; each uses a permille of the processors.
+    /// Each connection stays for this many seconds on average, and uses one permille of the processors.
     Sessions(f64),
 }
 
@@ -25,11 +25,11 @@ pub struct Node {
     pub weight: u8,
     pub work: Work,
     pub connections: u32,
-    /// Seconds busy in the second that was last.
+    /// The part of the last second in which the node was busy, seconds.
     pub busy: f64,
-    /// Connections that it got in that second.
+    /// Connections that the node got in the last second.
     pub got: u32,
-    /// What it said a second ago, which is what the policy knows.
+    /// The load that the node reported a second ago, which is what the policy knows.
     said: Option<Load>,
 }
 
@@ -46,7 +46,7 @@ impl Node {
         }
     }
 
-    /// Departures a second.
+    /// Returns the departures per second.
     fn rate(&self) -> f64 {
         match self.work {
             Work::Requests(rate) if self.connections > 0 => rate,
@@ -83,7 +83,7 @@ impl Queues {
         }
     }
 
-    /// One second, in which about `arrivals` come. Returns each node's share of the turns.
+    /// Simulates one second, in which about `arrivals` connections come. Returns each node's share of the turns.
     pub fn second(&mut self, arrivals: f64) -> Vec<f64> {
         let servers = servers(&self.nodes);
         let now = Moment::after_epoch(Duration::from_secs(self.seconds));
@@ -145,7 +145,7 @@ pub fn servers(nodes: &[Node]) -> Vec<Server<'_>> {
         .collect()
 }
 
-/// The share of each of `servers` slots.
+/// Returns the share of each of `servers` slots.
 pub fn shares(choices: &[u16], servers: usize) -> Vec<f64> {
     let mut shares = vec![0.0; servers];
     for &slot in choices {

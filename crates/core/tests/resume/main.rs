@@ -1,4 +1,5 @@
-//! Orphans, in virtual time: each comes to one end, whatever is lost.
+//! Orphans, which are connections whose data server died in the middle of a response, in virtual time. Each comes to
+//! one end, whatever is lost.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -60,7 +61,7 @@ fn the_first_that_has_it_takes_it() {
     assert_eq!((resumes.open(), resumes.next_timeout()), (0, None));
 }
 
-/// So long after a death its requests are looked at a last time.
+/// Milliseconds after the death of a data server at which its requests are looked at a last time.
 const LAST_CALL: u64 = 6000;
 
 #[test]
@@ -158,12 +159,12 @@ fn what_is_complete_is_left_alone() {
     let (_, number, _) = asked(&actions(&mut resumes, at(0))[0]);
     resumes.handle_ready(at(1), number, Outcome::Complete, FOUND);
     assert_eq!(actions(&mut resumes, at(1)), [Action::Leave { key: 1 }]);
-    // An answer to an order that is over is nothing.
+    // An answer to an order that is over has no effect.
     resumes.handle_ready(at(2), number, Outcome::Ready, FOUND);
     assert!(actions(&mut resumes, at(2)).is_empty());
 }
 
-/// What a data server makes of orders, in the model.
+/// How a data server of the model answers orders.
 #[derive(Clone, Copy, Debug)]
 enum Server {
     Has,
@@ -180,8 +181,9 @@ fn server() -> impl Strategy<Value = Server> {
 }
 
 proptest! {
-    /// However much is lost, each orphan comes to one end: to a server that has it, if there is one and the
-    /// loss is bearable, else to a reset; and never are more under way than may be.
+    /// However much is lost, each orphan comes to one end: a data server that has the response takes it, if there is
+    /// one and not too much is lost, or else the client gets a reset. At no time are more orders under way than
+    /// allowed.
     #[test]
     fn each_comes_to_one_end(
         servers in prop::collection::vec(server(), 0..4),
@@ -237,7 +239,7 @@ proptest! {
                 prop_assert_eq!(owner.get(&key), Some(&server));
                 prop_assert!(ended.insert(key), "{} ended twice", key);
             }
-            // Nobody has answered yet.
+            // No order has been answered yet.
             prop_assert!(now > 0 || numbers.len() <= AT_ONCE);
             for (number, outcome) in answers {
                 resumes.handle_ready(at(now), number, outcome, FOUND);
@@ -252,7 +254,7 @@ proptest! {
                 _ => {}
             }
         }
-        // Those that were taken, and whose BEGUN was lost every time, find it when they speak.
+        // If every BEGUN of an orphan that was taken was lost, the connection finds its owner when it sends something.
         for key in 0..orphans {
             prop_assert!(ended.contains(&key) || owner.contains_key(&key));
         }

@@ -1,4 +1,4 @@
-//! Routes: the compiled tables, looked up as the program does, against the rule in plain code.
+//! Routes: the compiled tables, looked up as the program does it, are compared with the rule in plain code.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ mod rule;
 use baton_core::routes::{Error, Host, MAX_ENTRIES, MAX_HOSTS, Route, RouteTable};
 use program::Program;
 
-/// A route of service 0.
+/// Makes a route of service 0.
 fn route<'a>(host: Host<'a>, path: &'a str, pool: u16) -> Route<'a> {
     Route {
         service: 0,
@@ -20,7 +20,7 @@ fn route<'a>(host: Host<'a>, path: &'a str, pool: u16) -> Route<'a> {
     }
 }
 
-/// What the program and the rule say, which must be the same.
+/// Returns the pool that the program and the rule choose, and asserts that both choose the same.
 fn pool(routes: &[Route<'_>], host: Option<&str>, target: &str) -> Option<u16> {
     let program = Program::new(&RouteTable::compile(routes).unwrap());
     let found = program.pool(0, host, target.as_bytes());
@@ -46,7 +46,7 @@ fn the_most_specific_host_with_a_matching_path_wins() {
     assert_eq!(pool("a.img.example.org", "/large/x/1"), Some(4));
     assert_eq!(pool("a.img.example.org", "/large/y"), Some(3));
     assert_eq!(pool("a.img.example.org", "/"), Some(2));
-    // A wildcard covers what is below its name, not the name.
+    // A wildcard covers the names below its own name, but not that name itself.
     assert_eq!(pool("example.org", "/"), None);
     assert_eq!(pool("example.org", "/shopping?q"), Some(5));
     assert_eq!(pool("badexample.org", "/"), None);
@@ -124,7 +124,8 @@ fn tables_that_are_full_and_one_more() {
         Err(Error::TooManyHosts { hosts: 64 })
     );
 
-    // 63 hosts and no host at all, each with its own of 127 or all of 128 inherited paths.
+    // There are 63 hosts, and requests without a known host. Each host has a path of its own and 127 inherited ones;
+    // without a host there are all 128.
     let paths: Vec<String> = (0..128).map(|n| format!("/{n}/")).collect();
     let mut routes = hosts[..MAX_HOSTS].to_vec();
     for route in &mut routes {

@@ -1,17 +1,19 @@
-//! What the CS program does with the tables: a hash map of hosts, a longest-prefix trie of entries.
+//! Looks up the tables as the connection server's program does: a hash map of hosts, and a longest-prefix trie of
+//! entries.
 
 use std::collections::HashMap;
 
 use baton_core::routes::{Leads, RouteTable};
 
-/// The program looks at no more of a request's target.
+/// The program looks at no more bytes of a request's target than this.
 pub const LONGEST_TARGET: usize = 120;
 
-/// The maps.
+/// The program's maps.
 pub struct Program {
-    /// By name and whether it is a wildcard.
+    /// Host numbers, by name and whether the name is a wildcard.
     hosts: HashMap<(Vec<u8>, bool), u8>,
-    /// By service, host number and path: the trie's key, whose first three bytes always match whole.
+    /// Entries by service, host number and path. This is the trie's key, whose first three bytes always match as a
+    /// whole.
     entries: HashMap<(u16, u8, Vec<u8>), Leads>,
 }
 
@@ -27,7 +29,7 @@ impl Program {
             hosts: table.hosts.iter().map(host).collect(),
             entries: table.entries.iter().map(entry).collect(),
         };
-        // Maps would keep the last of two equal keys; the tables have none.
+        // Maps would keep the last of two equal keys, but the tables have no equal keys.
         assert_eq!(program.hosts.len(), table.hosts.len());
         assert_eq!(program.entries.len(), table.entries.len());
         program
@@ -46,7 +48,8 @@ impl Program {
         })
     }
 
-    /// The exact name, then what follows each dot from the left, then 0.
+    /// Returns the number of a host: that of the exact name, or of the first wildcard that follows a dot, from the
+    /// left, or 0.
     fn number(&self, host: &[u8]) -> u8 {
         let end = host.iter().position(|&byte| byte == b':');
         let name = host[..end.unwrap_or(host.len())].to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! Random routes, hosts and paths, of so few letters that they meet often.
+//! Random routes, hosts and paths, made of so few letters that they often match.
 
 use baton_core::routes::{Host, Route, RouteTable};
 use proptest::collection::vec;
@@ -24,7 +24,7 @@ fn routes() -> impl Strategy<Value = Vec<Owned>> {
     vec((0..3u16, host, path(), any::<u16>()), 0..40)
 }
 
-/// As a client sends it: some of the names are in the routes, some have a port.
+/// Generates a request as a client sends it. Some of the names are in the routes, and some have a port.
 fn request(routes: &[Owned]) -> impl Strategy<Value = (u16, Option<String>, String)> + use<> {
     let named: Vec<String> = routes
         .iter()
@@ -86,13 +86,13 @@ proptest! {
         }
     }
 
-    /// No entry is spent on nothing: each is what the rule takes for the target that is its path.
+    /// No entry is superfluous: for the target that is the entry's path, the rule takes the entry's pool.
     #[test]
     fn each_entry_is_asked_for(routes in routes()) {
         let routes = borrowed(&routes);
         let table = RouteTable::compile(&routes).unwrap();
         for entry in &table.entries {
-            // A name of this very pattern: no other of these letters has a "c".
+            // A host of exactly this pattern, because no other name here has a "c".
             let host = match entry.host {
                 0 => None,
                 number => {

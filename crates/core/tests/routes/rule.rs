@@ -1,8 +1,8 @@
-//! The rule in plain code: every route is looked at for every request.
+//! The rule in plain code: it looks at every route for every request.
 
 use baton_core::routes::{Host, Route};
 
-/// The pool of the request; of equal routes the first.
+/// Returns the pool of the request. Of equally good routes the first one counts.
 pub fn pool(routes: &[Route<'_>], service: u16, host: Option<&str>, target: &[u8]) -> Option<u16> {
     let name = host.unwrap_or("").split(':').next()?.to_lowercase();
     let mut best: Option<((usize, usize), u16)> = None;
@@ -21,7 +21,7 @@ pub fn pool(routes: &[Route<'_>], service: u16, host: Option<&str>, target: &[u8
     best.map(|(_, pool)| pool)
 }
 
-/// How specific the pattern is among those of this name, if it is one of them.
+/// Returns how specific the pattern is among the patterns that match this name. `None`: it does not match.
 fn specific(pattern: Host<'_>, name: &str) -> Option<usize> {
     match pattern {
         Host::Any => Some(0),

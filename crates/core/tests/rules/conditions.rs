@@ -1,4 +1,4 @@
-//! Each condition against requests that meet it and requests that do not.
+//! Checks each condition against requests that meet it and requests that do not.
 
 use baton_core::rules::{Conditions, Matcher};
 use regex::bytes::Regex;

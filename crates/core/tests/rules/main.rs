@@ -1,4 +1,4 @@
-//! Rules: conditions one by one, the order in which routes are asked, and the table of routes beside them.
+//! Rules: each condition, the order in which routes are tried, and the rules together with the table of routes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use baton_core::{
 };
 use regex::bytes::Regex;
 
-/// A route of service 0 for any host.
+/// Makes a route of service 0 for any host.
 fn route(path: &str, pool: u16) -> Route<'_> {
     Route {
         service: 0,
@@ -75,7 +75,7 @@ fn conditions_are_asked_in_the_order_of_the_routes_and_plain_ones_last() {
     assert_eq!(rules.pool(1, &read("PUT / HTTP/1.1\r\n\r\n")), None);
 }
 
-/// Whatever else names the same resource goes where that goes.
+/// Every other spelling of the same resource goes to the same pool.
 #[test]
 fn every_spelling_of_a_target_has_the_same_pool() {
     let www = Route {

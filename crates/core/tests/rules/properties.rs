@@ -1,5 +1,5 @@
-//! Random routes with and without conditions: the program's table and the rules, together, do what the
-//! rule says.
+//! Random routes with and without conditions: the program's table and the rules together choose what the rule in plain
+//! code chooses.
 
 use baton_core::{
     routes::{Host, Route, RouteTable},
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::{method, program::Program};
 
-/// Service, host with or without `*.`, path, method, pool.
+/// A route that owns its texts: service, host with or without `*.`, path, method, pool.
 type Owned = (u16, Option<(bool, String)>, String, Option<String>, u16);
 
 const METHODS: [&str; 3] = ["GET", "PUT", "DELETE"];
@@ -64,8 +64,8 @@ fn borrowed(routes: &[Owned]) -> Vec<(Route<'_>, Conditions)> {
     all
 }
 
-/// The rule in plain code: the best of all that match, of equally good ones the first. Its pool, and
-/// whether it has a condition.
+/// The rule in plain code: the best of all routes that match counts, and of equally good ones the first. Returns its
+/// pool, and whether it has a condition.
 fn rule(
     routes: &[Owned],
     service: u16,
@@ -110,7 +110,8 @@ proptest! {
             prop_assert_eq!(judged, pool(Some(&method)));
             let leads = program.leads(service, Some(&host), path.as_bytes());
             prop_assert_eq!(leads.and_then(|leads| leads.pool), pool(None));
-            // User space is asked if, and only if, some request for this host and path needs it.
+            // The table says that user space must be asked if, and only if, some request for this host and path needs
+            // it.
             let conditional = |wanted| best(Some(wanted)).is_some_and(|(_, conditional)| conditional);
             let needed = METHODS.into_iter().any(conditional);
             prop_assert_eq!(leads.is_some_and(|leads| leads.has_conditions), needed);

@@ -1,4 +1,4 @@
-//! What is read of a request, and what of a part of one; what servers forgive, and what they refuse.
+//! What is read of a request and of a part of one; which oddities servers forgive, and which they refuse.
 
 use baton_core::rules::{BadRequest, Body, Request};
 use baton_wire::BadPath;
@@ -20,7 +20,7 @@ fn all_of_it() {
     assert_eq!(request.cookies("x").collect::<Vec<_>>(), [b"1"]);
 }
 
-/// Cut at every byte: what is said of the part is what the whole says, or nothing.
+/// The request is cut at every byte. The part never says anything else than the whole, but may say nothing.
 #[test]
 fn any_part_of_it() {
     let whole = read(WHOLE);
@@ -156,7 +156,7 @@ fn before_chunks_were_known_nothing_is_chunked() {
     }
 }
 
-/// Where a segment ends must not make a request one that is refused.
+/// A request must not be refused because of where a segment ends.
 #[test]
 fn no_beginning_is_refused() {
     for text in [
@@ -173,7 +173,7 @@ fn no_beginning_is_refused() {
     }
 }
 
-/// What is about the server, and no resource of it.
+/// Such a request is about the server itself, not about one of its resources.
 #[test]
 fn no_path() {
     for text in [

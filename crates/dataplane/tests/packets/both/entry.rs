@@ -11,7 +11,7 @@ use crate::{
     segment::{Client, Segment, ethernet, ip_packet},
 };
 
-/// This node as a data server.
+/// The index of this node as a data server.
 pub const HERE: u16 = 0;
 pub const NOBODY: u16 = NO_DATA_SERVER as u16;
 
@@ -25,7 +25,7 @@ pub fn both() -> Node {
     node
 }
 
-/// An entry whose current request, which begins at `first`, was handed from `previous` to `owner`.
+/// Makes an entry for a connection whose current request begins at `first` and was handed from `previous` to `owner`.
 pub fn enter(node: &Node, client: &Client, first: &Segment, owner: u16, previous: u16) {
     let tcb = Tcb {
         request_seq: first.seq,
@@ -45,7 +45,7 @@ pub fn enter(node: &Node, client: &Client, first: &Segment, owner: u16, previous
         .unwrap();
 }
 
-/// Owner and the one before.
+/// The entry's owner and the owner before that one.
 #[track_caller]
 pub fn owners(node: &Node, client: &Client) -> (u16, u16) {
     let tcb = node.tcb(client).unwrap();
@@ -65,7 +65,7 @@ pub fn from_ds(index: u16, node: &Node, message: &Message, packet: &[u8]) -> Vec
     ethernet(ds_mac(index), CS_MAC, EtherType::IPV4, &packet)
 }
 
-/// A frame from this node's connection server to its data server, which no wire has seen.
+/// A frame from this node's connection server to its own data server. Such a frame never travels on a wire.
 pub fn from_self(node: &Node, message: &Message, packet: &[u8]) -> Vec<u8> {
     let pair = NodePair { from: CS, to: CS };
     let body = encode(message, packet, node.now(), &key().lccp(), pair);

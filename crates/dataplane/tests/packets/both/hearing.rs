@@ -1,17 +1,18 @@
-//! A node of both roles knows by other connection servers that it is not cut off, and not by itself.
+//! A node of both roles concludes from other connection servers' messages, never from its own, that it is not cut
+//! off.
 
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 
 use super::entry::{both, from_ds, from_self};
 use crate::{blank::map_named, cluster::ds, lccp::forward, node::Node, segment::Client};
 
-/// The first word of `struct hearing`: when a connection server was heard last.
+/// The first word of `struct hearing`: the time at which a connection server was last heard.
 fn heard(hearings: &MapHandle) -> u32 {
     let found = hearings.lookup(&[0; 4], MapFlags::ANY).unwrap().unwrap();
     u32::from_ne_bytes(found[..4].try_into().unwrap())
 }
 
-/// Data server 1 is a connection server, too.
+/// Tells the node that data server 1 is a connection server, too.
 fn know_another(node: &Node) {
     let mut keys = node.plane().peer_keys().unwrap();
     keys.get_mut(&ds(1)).unwrap().is_cs = 1;

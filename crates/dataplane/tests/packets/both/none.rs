@@ -1,4 +1,4 @@
-//! NONE: a packet of a connection that this node's data server has not, for whatever reason.
+//! NONE: this node's data server does not have the connection of a packet, for whatever reason.
 
 use super::entry::{HERE, NOBODY, both, enter, from_self, owners};
 use crate::{
@@ -10,13 +10,15 @@ use crate::{
 
 const NONE: Counted<'_> = &[("cs_none", 1), ("ds_none", 1)];
 
-/// A forwarded packet's counters before it comes back.
+/// The counters that a forwarded packet moves before the NONE about it comes back.
 fn forwarded(packet: &Segment) -> Vec<(&'static str, u64)> {
     let bytes = packet.packet().len() as u64;
     vec![("cs_forward", 1), ("cs_forward_bytes", bytes)]
 }
 
-/// Nobody else is asked from here. Without its entry the client's next packet is claimed, but for one that may be about to come.
+/// NONE from this node's own data server removes the entry, and no other data server is asked. The client's next
+/// packet is claimed, because it finds no entry. The entry stays only if the adoption of its connection may be about
+/// to come.
 #[test]
 fn its_entry_goes() {
     on_own_host(|| {
@@ -24,7 +26,7 @@ fn its_entry_goes() {
         for (payload, is_adopting) in [(&b""[..], false), (b"x", false), (b"", true)] {
             let client = Client::fresh();
             enter(&node, &client, &client.get(7), HERE, NOBODY);
-            // It acknowledges something, so the request is with somebody.
+            // A packet that acknowledges something shows that some data server has the request.
             let acknowledged = if is_adopting { 0 } else { 100 };
             let ack = client.later(7, GET.len(), acknowledged).payload(payload);
             let counted = [forwarded(&ack), NONE.to_vec()].concat();
@@ -34,7 +36,7 @@ fn its_entry_goes() {
     });
 }
 
-/// A RST needs no owner.
+/// A RST for a connection that is not here ends here: it needs no owner, and the entry stays.
 #[test]
 fn a_reset_ends_here() {
     on_own_host(|| {

@@ -1,4 +1,4 @@
-//! REFUSED: no listener here, so another data server gets the request, or nobody does.
+//! REFUSED: this node has no listener, so another data server gets the request, or no data server does.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ const BY_ALL: Counted<'_> = &[
     ("ds_refused", 1),
 ];
 
-/// The message says who asked, and how often somebody has refused.
+/// The ADOPT to the next data server. It names this node as the asker, and `attempt` counts the refusals so far.
 fn adopt_after(client: &Client, attempt: u8) -> Message {
     let Message::Adopt { flow, tcb, .. } = adopt(client) else {
         unreachable!("an ADOPT is one");
@@ -43,12 +43,12 @@ fn goes_to(node: &Node, seen: &Seen, index: u16, message: &Message, packet: &Seg
     assert_eq!(sent.packet, packet.packet());
 }
 
-/// From the client's first packet to another data server, all on this node.
+/// The client's first packet is adopted, refused and sent to another data server, all on this node.
 #[test]
 fn a_request_that_nobody_here_listens_for() {
     on_own_host(|| {
         let node = both();
-        // Where the turn is depends on the cases before: one in three is this node's.
+        // Which choice comes next depends on the cases before: one in three is this node's.
         node.set_choices(0, &[HERE, 1, 1]);
         let (client, get, seen) = loop {
             let client = Client::fresh();
@@ -65,7 +65,7 @@ fn a_request_that_nobody_here_listens_for() {
     });
 }
 
-/// Another data server has let the connection go, and this one cannot take it.
+/// Another data server has handed the connection over, and this one cannot take it.
 #[test]
 fn a_connection_that_was_handed_here() {
     on_own_host(|| {
@@ -81,8 +81,8 @@ fn a_connection_that_was_handed_here() {
     });
 }
 
-/// The daemon hears of it, which resets the client: in a packet that the kernel does not take for one
-/// of its own.
+/// The daemon gets the REFUSED and resets the client. The message's source address is the client's, because the kernel
+/// drops a packet from an address of its own.
 #[test]
 fn nobody_takes_it() {
     let ways: [(&str, fn(&Node), u8); 3] = [
@@ -132,7 +132,7 @@ fn nobody_takes_it() {
     }
 }
 
-/// Late: the connection is somebody else's by now, or nobody's.
+/// A late refusal changes nothing: by then the connection has another owner, or none.
 #[test]
 fn only_the_owner_can_refuse() {
     on_own_host(|| {

@@ -1,5 +1,5 @@
-//! YIELD of a response of a both-role node: the connection server that asks is another node, and the program is
-//! loaded with all that it does for its own.
+//! YIELD of a response of a both-role node. Another node's connection server asks, and the program is loaded with
+//! everything that it does for its own connection server.
 
 use std::{
     io::{ErrorKind, Read as _},
@@ -19,9 +19,9 @@ use crate::{
     sniff::Wire,
 };
 
-/// The other node, whose address is on this host: a both-role node has the connection server's.
+/// The index of the other node. Its address is on this host, because a both-role node has the connection server's.
 const ASKER: u16 = 0;
-/// What was on its way before has come.
+/// The time after which whatever was on its way has arrived.
 const SETTLED: Duration = Duration::from_millis(20);
 
 fn answered() -> Live {

@@ -1,4 +1,4 @@
-//! Packets of known connections: on to the owner, with nothing changed but Ethernet's addresses.
+//! Packets of known connections go on to the owner, and only their Ethernet addresses change.
 
 use baton_abi::{
     DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer, TCB_ADOPTING, TCB_FIN,
@@ -26,9 +26,9 @@ pub fn adopted(node: &Node) -> (Client, u32) {
 struct Case {
     name: &'static str,
     packet: fn(&Client, u32) -> Segment,
-    /// Counters beside the two of forwarding.
+    /// The counters that move in addition to the two of forwarding.
     also: &'static [(&'static str, u64)],
-    /// The entry's, beside that it is pinned: this service wants no handover.
+    /// The state of the entry afterwards.
     state: u32,
 }
 
@@ -230,7 +230,7 @@ fn behind_a_router_it_travels_inside_forward() {
         .expect(Drop, &[("cs_too_big", 1)]);
 }
 
-/// Numbers only grow, whatever comes late.
+/// The numbers in the entry only grow, whatever packet comes late.
 #[test]
 fn the_entry_remembers_how_far_the_client_is() {
     let node = Node::cs();
@@ -242,7 +242,7 @@ fn the_entry_remembers_how_far_the_client_is() {
     assert_eq!((entry.last_seq, entry.last_ack), (far.seq + 1, far.ack));
 }
 
-/// A forged RST is noted, but the client's next packet shows that it lives.
+/// A RST is noted, but it may be forged: the client's next packet shows that the connection still lives.
 #[test]
 fn data_after_a_rst_brings_the_entry_back() {
     let node = Node::cs();
@@ -300,7 +300,7 @@ fn a_rst_to_a_gone_owner_is_not_answered() {
     assert!(node.tcb(&client).is_none());
 }
 
-/// A data server's weight of 0 or its failing health change choices, never owners.
+/// A data server's weight of 0 or its failed health check changes choices, never owners.
 #[test]
 fn other_choices_do_not_move_a_connection() {
     let node = Node::cs();
@@ -310,7 +310,7 @@ fn other_choices_do_not_move_a_connection() {
     assert_eq!(seen.frame, readdressed(&seen.input, 0));
 }
 
-/// The frame as it goes to a data server of this LAN.
+/// The frame with the Ethernet addresses with which it goes to a data server of this LAN.
 fn readdressed(frame: &[u8], index: u16) -> Vec<u8> {
     patched(frame.to_vec(), 0, &[ds_mac(index), CS_MAC].concat())
 }

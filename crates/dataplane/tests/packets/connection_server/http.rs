@@ -1,4 +1,4 @@
-//! Connections of the service whose requests may be any data server's, as their clients see them.
+//! Connections of the service whose requests any data server may get, as their clients see them.
 
 use baton_abi::{RouteKey, TCB_ADOPTING, TCB_AT_DOOR, TCB_WAITING, Tcb};
 
@@ -8,17 +8,18 @@ use crate::{
     segment::{Client, Segment},
 };
 
-/// What the data servers have answered to each request.
+/// The number of bytes that a data server has answered to each request.
 pub const ANSWER: u32 = 1000;
 
-/// Paths of which each two would have one hash under a multiplicative one without a key. No secret is needed to find them.
+/// Pairs of paths that would have the same hash under a multiplicative hash without a key. Finding them needs no
+/// secret.
 pub const COLLIDED_WITHOUT_A_KEY: [[&str; 2]; 3] = [
     ["/jebo1gx8c5genrj", "/s8gcsj1jqz473ia"],
     ["/wh5b99im7ntnyty", "/zm31stlpns9sc4j"],
     ["/a02uclgrrnpsm2w", "/pm0urbo5bb946xr"],
 ];
 
-/// A client, how far it is, and what it would send next.
+/// A client with the numbers of the segment that it would send next.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
     pub client: Client,
@@ -27,7 +28,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A new one whose first packet is `request`, which somebody was to adopt.
+    /// Opens a connection whose first packet is `request`, and checks that the request was sent as ADOPT.
     #[track_caller]
     pub fn open(node: &Node, request: impl Into<Vec<u8>>) -> Self {
         let client = Client::of(HTTP);
@@ -45,7 +46,7 @@ impl Connection {
         connection
     }
 
-    /// A new one that the first data server has answered one request.
+    /// Opens a connection of which the first data server has answered one request.
     #[track_caller]
     pub fn answered(node: &Node) -> Self {
         let mut connection = Self::open(node, get("/ds1/"));
@@ -53,7 +54,7 @@ impl Connection {
         connection
     }
 
-    /// What it sends next, with this in it.
+    /// The client's next segment, with this payload.
     pub fn data(&self, payload: impl Into<Vec<u8>>) -> Segment {
         self.empty().flags("PA").payload(payload)
     }
@@ -66,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// Sends what begins where this connection is.
+    /// Sends a segment, which must have the connection's next sequence number.
     #[track_caller]
     pub fn send(&mut self, node: &Node, segment: &Segment) -> Seen {
         assert_eq!(segment.seq, self.seq);
@@ -79,7 +80,8 @@ impl Connection {
         node.tcb(&self.client).unwrap()
     }
 
-    /// But for the time of its last packet, which a tick of the clock may change.
+    /// Checks that the entry is unchanged, except for the time of its last packet, which a tick of the clock may
+    /// change.
     #[track_caller]
     pub fn is_unchanged(&self, node: &Node, before: &Tcb) {
         let now = Tcb {
@@ -90,12 +92,12 @@ impl Connection {
     }
 }
 
-/// `/ds1/`, `/ds2/` and `/ds3/` are each one data server's, everything else is anybody's.
+/// Routes `/ds1/`, `/ds2/` and `/ds3/` to one data server each. Every other path goes to any data server.
 pub fn routes_by_name(node: &Node) {
     routes_with(node, 0);
 }
 
-/// The same, with flags.
+/// Sets the routes of `routes_by_name()`, with these flags.
 pub fn routes_with(node: &Node, flags: u32) {
     let routes: Vec<_> = (0..3u16)
         .map(|index| {
@@ -115,13 +117,13 @@ pub fn get(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n")
 }
 
-/// The counters of a packet that is forwarded as it is.
+/// The counters that a packet moves if it is forwarded unchanged.
 pub fn forwarded(packet: &Segment) -> Vec<(&'static str, u64)> {
     let bytes = packet.packet().len() as u64;
     vec![("cs_forward", 1), ("cs_forward_bytes", bytes)]
 }
 
-/// The same, and another one.
+/// The counters of a forwarded packet, and `counter` once in addition.
 pub fn forwarded_and(counter: &'static str, packet: &Segment) -> Vec<(&'static str, u64)> {
     [&[(counter, 1)][..], &forwarded(packet)].concat()
 }

@@ -1,4 +1,4 @@
-//! LCCP at the connection server that it does not take.
+//! LCCP messages that the connection server's program does not accept.
 
 use baton_abi::{LCCP_ADOPT, LCCP_FORWARD, LCCP_REFUSED, LccpHeader, ROLE_CS, ROLE_DS};
 use baton_wire::{Clock, Hello, Incarnation, LccpKey, Message, Permille, Refusal, encode};
@@ -15,9 +15,9 @@ use crate::{
 
 struct Case {
     name: &'static str,
-    /// Changes the header of a good REFUSED before it is tagged.
+    /// Changes the header of a good REFUSED before it gets its tag.
     before: fn(&mut LccpHeader),
-    /// Changes the message after that.
+    /// Changes the message after it has got its tag.
     after: fn(&mut Vec<u8>),
     verdict: Verdict,
     counted: Counted<'static>,
@@ -190,7 +190,7 @@ fn every_check() {
     }
 }
 
-/// Whose clock is off, and by how much, is known only of those who have the key.
+/// A clock that is off is noted with its difference, but only for senders that have the key.
 #[test]
 fn a_stale_sender_is_noted() {
     let node = Node::fresh_cs();
@@ -212,13 +212,13 @@ fn a_stale_sender_is_noted() {
     throw(2, 500, &key().lccp()).expect(Drop, STALE);
     let senders = node.plane().stale_senders().unwrap();
     assert_eq!(senders.len(), 2);
-    // What is noted is a little later than what was sent.
+    // The noted difference is a little smaller than the one sent, because time has passed.
     let ahead = |index: u16| senders[&ds(index)].ahead_ns / 1_000_000_000;
     assert!((-60..=-36).contains(&ahead(1)), "{senders:?}");
     assert!((400..=500).contains(&ahead(2)), "{senders:?}");
 }
 
-/// A message that was seen on its way is good for nobody else, and not from anybody else.
+/// A message that somebody has copied from the wire is not accepted by another receiver, or from another sender.
 #[test]
 fn a_message_is_bound_to_its_sender_and_receiver() {
     let node = Node::fresh_cs();
@@ -239,7 +239,7 @@ fn a_message_is_bound_to_its_sender_and_receiver() {
     at(CS, ds(0)).expect(Drop, TAG);
 }
 
-/// Nor around another packet of the same connection.
+/// A message is not accepted around another packet of the same connection either.
 #[test]
 fn a_message_is_bound_to_its_packet() {
     let node = Node::fresh_cs();
@@ -258,7 +258,7 @@ fn a_message_is_bound_to_its_packet() {
         seen.check(Drop, TAG)
             .unwrap_or_else(|error| panic!("byte {at}: {error}"));
     }
-    // But for its checksum: that may be pending where the message is made.
+    // The packet's TCP checksum is not bound, because it may still be pending where the message is made.
     with_another(36).expect(Tx, &[("cs_refused", 1)]);
 }
 
@@ -271,7 +271,7 @@ fn under_another_key() {
     seal(&mut header, &other_key().lccp(), to_cs_from(0), &packet);
     let message = [header.as_bytes(), &packet].concat();
     node.run(&to_cs_raw(0, &message)).expect(Drop, TAG);
-    // Nor does a missing previous key mean one of all zero.
+    // A missing previous key is not taken for a key of zeros.
     let packet = client.get(cookie).packet();
     seal(
         &mut header,
@@ -307,7 +307,7 @@ fn a_heartbeat_passes() {
         .untouched();
 }
 
-/// A heartbeat's body is shorter than a packet; its header must be whole.
+/// A heartbeat's body may be shorter than a packet, but its header must be whole.
 #[test]
 fn a_cut_heartbeat_is_short() {
     let node = Node::cs();
@@ -328,7 +328,7 @@ fn what_is_for_the_data_server_of_this_node_passes() {
     node.run(&frame).expect(Pass, &[]).untouched();
 }
 
-/// LCCP may have another protocol number; then 253 is nothing to us.
+/// LCCP may be configured to have another protocol number. Then 253 is not LCCP.
 #[test]
 fn the_protocol_number_is_configured() {
     let node = Node::cs();

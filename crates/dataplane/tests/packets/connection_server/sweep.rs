@@ -1,4 +1,4 @@
-//! The TCP table: what an entry costs, and when it is forgotten.
+//! The TCB table: what an entry costs, and when it is forgotten.
 
 use std::{fs, time::Duration};
 
@@ -13,7 +13,8 @@ use crate::{
     segment::{Client, GET},
 };
 
-/// `kernel/bpf/hashtab.c`: an element's header, and key and value in whole words; a bucket for each.
+/// The memory of an entry as `kernel/bpf/hashtab.c` has it: the element's header, its key and value in whole words, and
+/// a bucket.
 #[test]
 fn an_entry_fits_its_budget() {
     const ELEMENT_HEADER: usize = 48;
@@ -24,7 +25,7 @@ fn an_entry_fits_its_budget() {
     assert_eq!(entry, 128);
 }
 
-/// The kernel's own account of a table of a million, as `/proc/self/fdinfo` shows it.
+/// The memory that the kernel accounts for a table of a million entries, as `/proc/self/fdinfo` shows it.
 #[test]
 fn a_million_entries_cost_what_the_kernel_says() {
     const FLOWS: u32 = 1 << 20;
@@ -44,7 +45,7 @@ fn a_million_entries_cost_what_the_kernel_says() {
     let bytes = fs::read_dir("/proc/self/fdinfo")
         .unwrap()
         .filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok())
-        // A ring may be as large. 9: BPF_MAP_TYPE_LRU_HASH.
+        // A ring may be as large, so the map's type is checked. 9 is BPF_MAP_TYPE_LRU_HASH.
         .filter(|info| field(info, "map_type:") == Some(9))
         .find(|info| field(info, "max_entries:") == Some(FLOWS.into()))
         .and_then(|info| field(&info, "memlock:"))
@@ -60,7 +61,7 @@ fn a_million_entries_cost_what_the_kernel_says() {
 pub(super) const IDLE: Duration = Duration::from_secs(3600);
 pub(super) const CLOSING: Duration = Duration::from_secs(60);
 
-/// Age in seconds, state, and whether the entry is still there after the sweep.
+/// Each entry's name, age in seconds, state, and whether it is still there after the sweep.
 const ENTRIES: &[(&str, i64, u32, bool)] = &[
     ("new", 0, 0, true),
     ("an hour less a minute", 3540, 0, true),
@@ -123,7 +124,7 @@ fn live_flows_of_each_data_server() {
     }
 }
 
-/// An owner out of range counts for nobody, and harms nothing.
+/// An entry whose owner is out of range counts for no data server, and does no harm.
 #[test]
 fn an_owner_out_of_range() {
     let node = Node::fresh_cs();
@@ -169,7 +170,7 @@ fn a_packet_keeps_its_entry_young() {
     );
 }
 
-/// Entries beyond the table's size push out the least used, never the newcomer.
+/// In a full table a new entry displaces the least used one, never a new one.
 #[test]
 fn a_full_table_takes_new_connections() {
     let node = Node::fresh_cs();
@@ -214,7 +215,7 @@ pub(super) fn ticks(seconds: i64) -> u32 {
     ((seconds * 1_000_000_000) >> TICK_SHIFT) as u32
 }
 
-/// The clock of the programs, coarse as it is.
+/// The present time by the programs' coarse clock, in ticks.
 pub(super) fn tick_now() -> u32 {
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap();
     ((time.tv_sec() * 1_000_000_000 + time.tv_nsec()) >> TICK_SHIFT) as u32

@@ -1,5 +1,5 @@
-//! A large upload: much of it is on its way at a time, and one of millions of its packets has a valid
-//! cookie by chance.
+//! A large upload: many of its bytes are under way at a time, and one in millions of its packets has a valid cookie
+//! by chance.
 
 use baton_abi::{TCB_FIN, Tcb};
 
@@ -10,13 +10,14 @@ use crate::{
     segment::{Client, Segment},
 };
 
-/// More than counts as near.
+/// A distance in bytes that is too large to count as near.
 const FAR: u32 = 1 << 20;
-/// More than any receive window.
+/// A distance in bytes that is larger than any receive window.
 const TOO_FAR: u32 = 1 << 25;
 const ADOPTED: Counted<'_> = &[("cs_adopt", 1)];
 
-/// A packet that has a valid cookie, and an entry of its ports that is so many bytes behind it, with this much less acknowledged.
+/// A packet that has a valid cookie, and an entry of its ports. The entry's sequence number is `behind` bytes before
+/// the packet's, and its acknowledgement number `less` bytes before the packet's.
 fn by_chance(node: &Node, behind: u32, less: u32) -> (Client, Tcb, Segment) {
     node.set_choices(HTTP_SERVICE, &[0, 0, 0]);
     let client = Connection::open(node, get("/")).client;
@@ -38,7 +39,8 @@ fn by_chance(node: &Node, behind: u32, less: u32) -> (Client, Tcb, Segment) {
     (client, entry, packet)
 }
 
-/// Behind what this node has missed, or from before: it is its owner's, whatever its acknowledgement may mean.
+/// A packet of an upload goes to the owner, whether it follows packets that this node has missed or is an old one,
+/// and whatever it acknowledges.
 #[test]
 fn more_of_it_begins_no_connection() {
     let node = Node::fresh_cs();
@@ -56,7 +58,7 @@ fn more_of_it_begins_no_connection() {
     }
 }
 
-/// What begins a connection is elsewhere, or its client has ended the one before.
+/// A packet begins a new connection if its numbers are elsewhere, or if the client has ended the connection before.
 #[test]
 fn another_connection_begins() {
     for (behind, less, state) in [

@@ -1,4 +1,4 @@
-//! ICMP errors about responses: to the connection server that has the connection.
+//! ICMP errors about responses go to the connection server that has the connection.
 
 use super::goes_to;
 use crate::{
@@ -19,7 +19,7 @@ fn it_goes_where_the_connection_is() {
     }
 }
 
-/// Whatever is not about a service's packet is the kernel's.
+/// An ICMP message that is not an error about a service's packet passes to the kernel.
 #[test]
 fn others_are_the_kernels() {
     let node = Node::switch();

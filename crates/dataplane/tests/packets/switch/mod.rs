@@ -12,7 +12,7 @@ use crate::{
     node::{Counted, Node, Tx},
 };
 
-/// The frame goes inside another to the connection server that is returned.
+/// Checks that the switch sends the frame inside another one, and returns the connection server that it goes to.
 #[track_caller]
 fn goes_to(node: &Node, frame: &[u8], counted: Counted<'_>) -> u16 {
     let seen = node.run(frame).expect(Tx, counted);

@@ -14,7 +14,7 @@ const KEPT: Counted<'_> = &[("switch_kept", 1)];
 const BEGUN: Counted<'_> = &[("switch_begun", 1)];
 const NOBODY: Counted<'_> = &[("switch_nobody", 1)];
 
-/// All packets of a connection meet at one connection server.
+/// All packets of a connection go to the same connection server.
 #[test]
 fn a_connection_has_one() {
     let node = Node::switch();
@@ -34,11 +34,11 @@ fn a_connection_has_one() {
         }
         shares[usize::from(server)] += 1;
     }
-    // A third each; by chance one of three has less than 60 of 300 once in 10^7 times.
+    // Each gets a third on average. By chance, one of the three has less than 60 of 300 once in 10^7 times.
     assert!(shares.iter().all(|share| *share > 60), "{shares:?}");
 }
 
-/// Address and both ports count, and nothing else does.
+/// The client's address and both ports decide the connection server, and nothing else does.
 #[test]
 fn what_tells_connections_apart() {
     let node = Node::switch();
@@ -72,7 +72,7 @@ fn what_tells_connections_apart() {
     assert_eq!(ways(&isn), 1);
 }
 
-/// Who does not know the cluster's hash key cannot choose ports that meet at one connection server.
+/// A client that does not know the cluster's hash key cannot choose ports that all lead to one connection server.
 #[test]
 fn another_seed_is_another_place() {
     let (one, other) = (Node::switch(), Node::switch());
@@ -86,11 +86,11 @@ fn another_seed_is_another_place() {
     other.change(|settings| settings.hash_seed ^= 1);
     let moved = (before.iter().zip(servers(&other))).filter(|(a, b)| **a != *b);
     let moved = moved.count();
-    // Two thirds on average.
+    // Two thirds of the connections move on average.
     assert!((100..170).contains(&moved), "{moved}");
 }
 
-/// One took the place of another, which still works.
+/// A connection server took the place of another one, which still works: connections stay where they began.
 #[test]
 fn connections_stay_where_they_began() {
     let node = Node::switch();
@@ -105,21 +105,21 @@ fn connections_stay_where_they_began() {
         assert_eq!(goes_to(&node, &new.get(7).frame(), BEGUN), 1);
     }
 
-    // A third comes: who was with the second is still with that one.
+    // A third connection server comes. Connections that began at the second one stay there.
     node.set_places(|_| (2, 1));
     let newest = Client::fresh();
     assert_eq!(goes_to(&node, &newest.syn().frame(), SYN), 2);
     assert_eq!(goes_to(&node, &newest.get(7).frame(), BEGUN), 2);
     assert_eq!(goes_to(&node, &new.get(7).frame(), KEPT), 1);
 
-    // The second goes, and its place is all the third's.
+    // The second connection server goes, and its whole place is the third's.
     node.set_places(|_| (2, 2));
     for client in [old, new, newest] {
         assert_eq!(goes_to(&node, &client.get(7).frame(), FORWARD), 2);
     }
 }
 
-/// What went on elsewhere while its connection server was away does not go back with it.
+/// A connection that went on elsewhere while its connection server was away does not go back to it when it returns.
 #[test]
 fn who_comes_back_finds_no_connections() {
     let node = Node::switch();
@@ -134,7 +134,8 @@ fn who_comes_back_finds_no_connections() {
     assert_eq!(goes_to(&node, &client.get(7).frame(), KEPT), 0);
 }
 
-/// The ports are used again, after the place has changed.
+/// A client uses its ports again after their place has changed: the new connection begins at the new connection
+/// server.
 #[test]
 fn a_new_connection_on_old_ports() {
     let node = Node::switch();
@@ -158,7 +159,8 @@ fn nobody_is_there() {
     node.run(&client.syn().frame()).expect(Drop, NOBODY);
 }
 
-/// A client that does not keep to the MSS: inside another, its frame would not fit the LAN.
+/// A frame that would not fit the LAN inside another one goes alone. Only a client that exceeds the MSS sends such
+/// frames.
 #[test]
 fn what_is_too_big_goes_alone() {
     let node = Node::switch();

@@ -1,4 +1,4 @@
-//! What is not for a service, and what is broken.
+//! Packets that are not for a service pass to the kernel, and broken packets for a service are dropped.
 
 use crate::{
     cluster::{CLIENT_MAC, CLUSTER, CS, CS_MAC, WEB, ds_mac},

@@ -1,4 +1,4 @@
-//! Clients that say that they will send to their data servers themselves.
+//! Clients that announce that they will send to their data servers themselves.
 
 use baton_abi::{LCCP_TCB_AWARE, SERVICE_DIRECT, SERVICE_OWNER, Service, ServiceKey, Tcb};
 
@@ -10,7 +10,7 @@ use crate::{
     segment::{Client, Segment},
 };
 
-/// lccp_tcb.options in a message.
+/// The offset of `lccp_tcb.options` in a message's frame.
 const OPTIONS_AT: usize = 14 + 20 + 52;
 const AWARE: [u8; 8] = [253, 8, b'B', b'T', b'N', 1, 0, 0];
 
@@ -28,7 +28,7 @@ fn node(direct: bool) -> Node {
     node
 }
 
-/// The first request of a client with these options behind its timestamps, if it has any.
+/// The first request of a client, with these options behind its timestamps, if it has timestamps.
 fn first(node: &Node, timestamps: bool, options: &[u8]) -> (Client, Segment) {
     let client = Client::of(HTTP);
     let get = client.get(node.cookie(&client));
@@ -40,7 +40,7 @@ fn first(node: &Node, timestamps: bool, options: &[u8]) -> (Client, Segment) {
     (client, get.options([&before[..], options].concat()))
 }
 
-/// ADOPT tells the data server to tell the client.
+/// ADOPT has the data server tell the client where to send.
 #[test]
 fn an_aware_client_is_known_by_its_first_data() {
     let node = node(true);
@@ -55,7 +55,7 @@ fn an_aware_client_is_known_by_its_first_data() {
         let options = seen.frame[OPTIONS_AT];
         assert_eq!(options, entry.options, "lccp_tcb.options");
 
-        // ADOPT, should it be lost, says the same again.
+        // The repeated ADOPT has the same option, because the first one may have been lost.
         let again = node.run(&get.frame()).expect(Tx, &[("cs_adopt_again", 1)]);
         assert_eq!(again.frame[OPTIONS_AT], options);
     }

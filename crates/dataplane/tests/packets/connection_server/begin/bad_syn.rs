@@ -1,4 +1,4 @@
-//! SYNs that are none.
+//! Segments with SYN that are not valid SYNs.
 
 use std::net::SocketAddrV4;
 
@@ -66,7 +66,7 @@ fn flags_that_exclude_each_other() {
     table::run(&Node::cs(), cases.into());
 }
 
-/// RFC 9293, 3.5.2: the RST acknowledges what the SYN took up.
+/// RFC 9293, 3.5.2: the RST acknowledges all sequence numbers that the SYN occupied.
 #[test]
 fn without_a_data_server_the_syn_is_reset() {
     let node = Node::cs();
@@ -97,7 +97,7 @@ fn without_a_data_server_the_syn_is_reset() {
     }
 }
 
-/// In the map port 0 stands for the address itself: nothing may be served there.
+/// In the map, port 0 stands for the address itself, so no service can be at port 0.
 #[test]
 fn port_0_is_no_port() {
     let node = Node::cs();

@@ -1,4 +1,4 @@
-//! How long a cookie is good, under which keys, and for whom.
+//! How long a cookie is valid, under which keys, and for which clients.
 
 use baton_wire::LccpKey;
 
@@ -25,7 +25,7 @@ fn good_in_its_own_period_and_the_next() {
     }
 }
 
-/// A clock that NTP sets back must not open the future.
+/// A cookie from the future is not valid: NTP may set the clock back after it was made.
 #[test]
 fn not_good_before_it_was_made() {
     let node = Node::cs();
@@ -74,7 +74,7 @@ fn not_good_under_other_keys() {
     }
 }
 
-/// The previous key is never one of all zero.
+/// A missing previous key is not taken for a key of zeros.
 #[test]
 fn no_previous_key_is_no_key() {
     let node = Node::cs();
@@ -123,7 +123,7 @@ fn good_for_nobody_else() {
         node.run(&get.frame())
             .check(Tx, CLAIMED)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-    } // Without ACK it is no connection's either.
+    } // A segment without ACK belongs to no connection either, so nobody is asked for it.
     let client = Client::fresh();
     let get = client.get(node.cookie(&client)).flags("P");
     node.run(&get.frame()).expect(Drop, &[("cs_stray", 1)]);

@@ -51,7 +51,7 @@ fn the_whole_handshake() {
     assert_eq!(node.connections(0), 1);
 }
 
-/// First packets of many shapes: each is carried byte by byte.
+/// First packets of many shapes. Each is carried in the ADOPT byte by byte.
 const SHAPES: &[(&str, fn(&Client, u32) -> Segment)] = &[
     ("a request", |client, cookie| client.get(cookie)),
     ("one byte", |client, cookie| client.get(cookie).payload("G")),
@@ -143,7 +143,7 @@ fn where_the_server_speaks_first_the_ack_is_carried() {
     assert_eq!(sent_first.message, adopt(&client));
     assert_eq!(sent_first.packet, ack.packet());
 
-    // The client's first words still have the ACK's numbers. The ADOPT may be lost: they repeat it.
+    // The client's first data has the sequence numbers of the ACK before. It repeats the ADOPT, which may be lost.
     let words = ack.clone().flags("PA").payload("EHLO client\r\n");
     let seen = node
         .run(&words.frame())
@@ -151,7 +151,7 @@ fn where_the_server_speaks_first_the_ack_is_carried() {
     assert_eq!(sent(&node, &seen).packet, words.packet());
 }
 
-/// Where the data server is: verdict by its entry.
+/// The data server's entry decides the verdict: by which way the packet goes there.
 #[test]
 fn it_goes_where_the_data_server_is() {
     let places: [(&str, fn(&mut DataServer), _); 3] = [
@@ -211,7 +211,7 @@ fn without_a_data_server_a_first_request_is_reset() {
     reset_by(&node, HTTP);
 }
 
-/// The second segment of a long request comes first: silence, then the first is adopted.
+/// The second segment of a long request comes first. It gets no answer, and then the first segment is adopted.
 #[test]
 fn segments_in_the_wrong_order() {
     let node = Node::cs();
@@ -224,7 +224,8 @@ fn segments_in_the_wrong_order() {
         .payload("Accept: */*\r\n\r\n");
     node.run(&second.frame()).expect(Tx, &[("cs_claim", 1)]);
     node.run(&first.frame()).expect(Tx, ADOPTED);
-    // It must not be there before the connection, whatever queues its data server has.
+    // The second segment must not overtake the ADOPT, whatever queues the data server has, so it goes as a message
+    // too.
     let seen = node
         .run(&second.frame())
         .expect(Tx, &[("cs_behind_adopt", 1)]);
@@ -238,7 +239,7 @@ fn segments_in_the_wrong_order() {
         (message.message, message.packet),
         (expected, second.packet())
     );
-    // Whoever sends so much has heard of it.
+    // A client that is so far ahead has got an acknowledgement, so the data server has the connection.
     let far = second.clone().seq(first.seq.wrapping_add(64 << 10));
     let bytes = far.packet().len() as u64;
     node.run(&far.frame())
@@ -266,7 +267,7 @@ fn a_retransmitted_request_is_adopted_again_by_the_same() {
     );
 }
 
-/// What the client retransmits may be cut otherwise than at first.
+/// A client may cut what it retransmits otherwise than at first.
 #[test]
 fn a_request_retransmitted_in_other_pieces() {
     let node = Node::cs();
@@ -282,8 +283,8 @@ fn a_request_retransmitted_in_other_pieces() {
     assert_eq!(entry.last_seq, client.isn + 1 + GET.len() as u32);
 }
 
-/// The programs do not verify TCP checksums: the data server's kernel will. What is wrong must stay
-/// wrong on the way.
+/// The programs do not verify TCP checksums, because the data server's kernel does. A wrong checksum must stay wrong
+/// on its way.
 #[test]
 fn a_wrong_checksum_stays_wrong() {
     let node = Node::cs();

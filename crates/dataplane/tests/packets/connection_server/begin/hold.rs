@@ -1,4 +1,4 @@
-//! Requests that wait because another connection server is about to take over.
+//! Requests wait while another connection server is about to take over.
 
 use std::{os::fd::AsFd as _, time::Duration};
 
@@ -23,7 +23,7 @@ const LONG: Duration = Duration::from_secs(3600);
 
 const OTHER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 252];
 
-/// The way to the one that takes over.
+/// How frames reach the connection server that takes over.
 pub fn other() -> DataServer {
     DataServer {
         mac: OTHER_MAC,
@@ -40,14 +40,14 @@ fn holding(node: &Node) -> Hold {
     hold
 }
 
-/// The first packet of a client that has its cookie.
+/// A client with a valid cookie, and its first packet.
 fn first(node: &Node) -> (Client, Segment) {
     let client = Client::of(HTTP);
     let segment = client.get(node.cookie(&client)).payload(get("/ds1/"));
     (client, segment)
 }
 
-/// As the other one gets it.
+/// The frame in which the connection server that takes over gets the request.
 fn passed_on(request: &Segment) -> Vec<u8> {
     switched_by(CS_MAC, OTHER_MAC, &request.frame())
 }
@@ -56,7 +56,7 @@ pub fn leaves(request: &Segment) -> Resumed {
     Resumed::Leaves(passed_on(request))
 }
 
-/// A node, and a connection on it that has been answered.
+/// A node, and a connection on it whose first request has been answered.
 fn answered() -> (Node, Connection) {
     let node = Node::fresh_cs();
     routes_by_name(&node);
@@ -64,7 +64,7 @@ fn answered() -> (Node, Connection) {
     (node, connection)
 }
 
-/// Nothing has changed before it goes on.
+/// A request that waits changes nothing here before it goes on.
 #[test]
 fn first_requests_wait_and_go_on_to_the_other_one() {
     let (node, _) = answered();
@@ -79,7 +79,8 @@ fn first_requests_wait_and_go_on_to_the_other_one() {
     assert_eq!(node.tcb(&client), None);
 }
 
-/// There is no migration any more that they could disturb.
+/// If no other connection server takes over, the waiting requests go on here. No migration is left that they could
+/// disturb.
 #[test]
 fn what_waits_goes_on_here_if_there_is_nobody_else() {
     let (node, _) = answered();
@@ -106,7 +107,7 @@ fn left(resumed: &Resumed) -> &[u8] {
     }
 }
 
-/// From then on it is as behind a switch, for whatever comes: nothing changes here any more.
+/// From then on this node passes on every packet of clients, as a switch does, and none of its own entries changes.
 #[test]
 fn all_that_clients_send_is_passed_on() {
     let (node, mut connection) = answered();
@@ -129,7 +130,7 @@ fn all_that_clients_send_is_passed_on() {
     connection.send(&node, &request).expect(Tx, &counted);
 }
 
-/// This one is in front again, and its daemon cannot wait for whoever holds.
+/// A node that is in front again ends passing on by itself. Its daemon cannot wait for the one that holds.
 #[test]
 fn who_is_in_front_passes_nothing_on() {
     let (node, mut connection) = answered();
@@ -152,7 +153,7 @@ fn what_is_for_no_service_is_not_passed_on() {
         .untouched();
 }
 
-/// The one that passes it on has its own time.
+/// Passing on has a time limit of its own.
 #[test]
 fn passing_on_ends_by_itself() {
     let (node, mut connection) = answered();
@@ -163,7 +164,8 @@ fn passing_on_ends_by_itself() {
     connection.send(&node, &request).expect(Tx, &counted);
 }
 
-/// The other one can answer the rest, but not this client where it is.
+/// A frame that does not fit inside another one goes on alone. The connection server that takes over handles it, but
+/// it does not learn the MAC address that the client's frame came from.
 #[test]
 fn what_does_not_fit_inside_another_frame_goes_alone() {
     let (node, _) = answered();
@@ -178,7 +180,8 @@ fn what_does_not_fit_inside_another_frame_goes_alone() {
     assert_eq!(went, [Resumed::Leaves(alone)]);
 }
 
-/// A daemon that dies meanwhile holds nobody up, and the next one does not repeat what waited.
+/// If the daemon dies while requests wait, they wait no longer than `begin()` said, and the next daemon does not
+/// repeat them.
 #[test]
 fn nothing_waits_for_longer_than_was_said() {
     let (node, _) = answered();
@@ -193,14 +196,15 @@ fn nothing_waits_for_longer_than_was_said() {
     assert!(hold.end().unwrap().is_empty());
 }
 
-/// Their clients send them again.
+/// Requests for which the ring has no room are dropped. Their clients send them again.
 #[test]
 fn what_there_is_no_room_for_is_dropped_and_counted() {
     let (node, _) = answered();
     let hold = holding(&node);
     let (_, first) = first(&node);
     let most = HELD_RING_BYTES / HELD_FRAME_BYTES;
-    // At once: what has been held for a second is its client's to send again.
+    // All frames run in one call, because a request that has been held for a second is dropped: its client sends it
+    // again.
     let program = &node.connection_server().xdp;
     node.look();
     sys::run_on_frame(program.as_fd(), &first.frame(), None, most).unwrap();

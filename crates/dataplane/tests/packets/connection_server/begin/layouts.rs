@@ -7,13 +7,13 @@ use crate::{
 
 const TSVAL: u32 = 0xdead_0001;
 
-/// One SYN, and what comes of it.
+/// One SYN, and what the data server is to be told of it.
 pub struct Case {
     pub name: &'static str,
     pub syn: fn(Segment) -> Segment,
-    /// Bytes behind the packet.
+    /// The number of bytes behind the packet.
     pub padding: usize,
-    /// What the cookie makes of it.
+    /// The MSS that the cookie keeps.
     pub mss: u16,
     pub scale: Option<u8>,
     pub sack: bool,
@@ -31,7 +31,7 @@ const BARE: Case = Case {
     timestamps: false,
 };
 
-/// One as Linux sends it.
+/// A SYN as Linux sends it.
 const LINUX: Case = Case {
     name: "Linux",
     syn: |syn| syn.options(linux(TSVAL)),

@@ -1,5 +1,5 @@
-//! First data whose SYN-ACK is from before this connection server came in front: whoever was in front may have passed it on, and it
-//! may be done.
+//! First data whose SYN-ACK is older than the time at which this connection server came in front. The connection
+//! server that was in front before may have passed the request on, and a data server may have done it.
 
 use baton_wire::Message;
 
@@ -18,7 +18,7 @@ const ASKS: Counted<'_> = &[("cs_claim", 1)];
 const BEGINS: Counted<'_> = &[("cs_adopt", 1)];
 const POST: &str = "POST /ds1/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx";
 
-/// In front for so many milliseconds.
+/// Sets the time for which this node has been in front, in milliseconds.
 fn in_front_for(node: &Node, milliseconds: u32) {
     let now = (node.now().as_nanos() / 1_000_000) as u32;
     node.change(|settings| settings.since_ms = now.wrapping_sub(milliseconds));
@@ -30,7 +30,7 @@ fn node() -> Node {
     node
 }
 
-/// First data of a client with timestamps, which echoes the SYN-ACK of so many milliseconds ago.
+/// The first data of a client with timestamps. It echoes the timestamp of a SYN-ACK that is `ago` milliseconds old.
 fn first(node: &Node, text: &str, ago: u32) -> (Client, Segment) {
     let client = Client::of(HTTP);
     let cookie = node.cookie(&client);
@@ -62,7 +62,7 @@ fn it_begins_if_nobody_has_it() {
     };
     assert!(!is_cut);
     assert!(node.tcb(&client).is_none());
-    // What comes again meanwhile waits for the answer.
+    // A retransmission waits for the answer to the CLAIM.
     node.run(&first.frame()).expect(Drop, &[("cs_stray", 1)]);
     let answer = nobody(&node, &client, &first);
     let seen = node
@@ -73,7 +73,7 @@ fn it_begins_if_nobody_has_it() {
     assert_eq!(node.tcb(&client).unwrap().owner, 0);
 }
 
-/// A data server has it, and may have done what it asks for: there the connection goes on.
+/// A data server has the connection, and may have done the request: the connection stays there.
 #[test]
 fn it_stays_with_whoever_has_it() {
     let node = node();
@@ -112,7 +112,8 @@ fn others_begin_at_once() {
     Connection::open(&node, POST);
 }
 
-/// Without timestamps nobody knows how old the SYN-ACK is: for a while what may not be done twice is asked about.
+/// Without timestamps a SYN-ACK's age is unknown. For a while after this node came in front, the data servers are
+/// asked about requests that must not be done twice.
 #[test]
 fn who_has_no_timestamps_is_asked_about_for_a_while() {
     for (text, since, counted) in [
@@ -130,7 +131,7 @@ fn who_has_no_timestamps_is_asked_about_for_a_while() {
     }
 }
 
-/// Where nobody can be asked there is nobody who has it.
+/// If there is no data server to ask, none has the connection, so it begins here.
 #[test]
 fn with_nobody_to_ask_it_begins() {
     let node = node();

@@ -12,7 +12,8 @@ use crate::{
 const PROBE: Counted<'_> = &[("cs_probe", 1)];
 const CLAIM: Counted<'_> = &[("cs_claim", 1)];
 
-/// The sequence number before the next one, with or without a byte of no meaning: the answer says the next one.
+/// A probe has the sequence number before the next one, with or without a meaningless byte. The answer acknowledges
+/// up to the next one.
 #[test]
 fn a_probe_before_the_first_request_is_answered() {
     let node = Node::cs();
@@ -30,15 +31,15 @@ fn a_probe_before_the_first_request_is_answered() {
             assert!(tcp.payload.is_empty());
             assert_eq!(seen.packet().to(), *client.address.ip());
         }
-        // Nothing is kept; its request begins the connection as ever.
+        // The answer keeps no state, and the client's request begins the connection as usual.
         assert!(node.tcb(&client).is_none());
         node.run(&client.get(cookie).frame())
             .expect(Tx, &[("cs_adopt", 1)]);
     }
 }
 
-/// What the client says of its clock is echoed, and what it heard of ours is said again, also under another key: it would
-/// not believe less.
+/// The answer echoes the client's timestamp and repeats the cluster's timestamp that the client echoed, also under
+/// another cookie key. A client would not accept an earlier one.
 #[test]
 fn timestamps_do_not_go_back() {
     let node = Node::cs();
@@ -72,7 +73,7 @@ fn without_options_it_has_none() {
     assert_eq!(seen.frame.len(), 54);
 }
 
-/// As long as the cookie is good; then nobody can say whose it was.
+/// Probes are answered as long as the cookie is valid. After that the connection server cannot tell whose they are.
 #[test]
 fn as_long_as_the_cookie_is_good() {
     let node = Node::cs();
@@ -85,7 +86,7 @@ fn as_long_as_the_cookie_is_good() {
     }
 }
 
-/// Nobody is told anything who does not know the cookie, or whose segment is none of a client that waits.
+/// A segment without the right cookie, or one that is no probe of a client that waits, gets no answer from here.
 #[test]
 fn what_is_no_probe() {
     let node = Node::cs();
@@ -108,13 +109,13 @@ fn what_is_no_probe() {
             .check(Tx, CLAIM)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
-    // Where the server speaks first, a data server has the connection from the handshake on.
+    // Where the server speaks first, a data server has the connection from the handshake on and answers its probes.
     let client = Client::of(SMTP);
     let cookie = node.cookie(&client);
     node.run(&probe(&client, cookie).frame()).expect(Tx, CLAIM);
 }
 
-/// A connection that has begun has an owner, who answers its probes.
+/// A connection that has begun has an owner, and the owner answers its probes.
 #[test]
 fn of_a_connection_that_has_begun_it_is_the_owners() {
     let node = Node::cs();
@@ -130,7 +131,7 @@ fn of_a_connection_that_has_begun_it_is_the_owners() {
     node.run(&packet.frame()).expect(Tx, CLAIM);
 }
 
-/// The numbers of the handshake's last packet: a window update asks nothing.
+/// A window update has the numbers of the handshake's last packet. It needs no answer.
 #[test]
 fn a_window_update_stays_silent() {
     let node = Node::cs();

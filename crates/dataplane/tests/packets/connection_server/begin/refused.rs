@@ -34,7 +34,7 @@ fn another_data_server_gets_it() {
     assert_eq!(sent.packet, client.get(cookie).packet());
     assert_eq!(seen.frame.len(), frame.len());
 
-    // Later packets follow.
+    // Later packets go to the new owner.
     let ack = client.later(cookie, GET.len(), 1);
     let seen = node.run(&ack.frame());
     assert_eq!(seen.packet().ethernet.destination, ds_mac(next));
@@ -81,7 +81,8 @@ fn every_one_of_three_is_asked() {
     assert!(asked.len() > 1, "{asked:?}");
 }
 
-/// The daemon resets the client: the frame did not come from it, so the kernel finds the way.
+/// The daemon resets the client. The REFUSED did not come from the client, so its frame does not show the client's
+/// MAC address: the kernel finds the way.
 #[test]
 fn refused_by_all() {
     const BY_ALL: Counted<'_> = &[("cs_refused", 1), ("cs_refused_by_all", 1)];
@@ -112,7 +113,7 @@ fn refused_by_all() {
     }
 }
 
-/// When there is but one, it is asked again: its listener may have been restarting.
+/// If there is only one data server, it is asked again, because its listener may have been restarting.
 #[test]
 fn the_only_data_server_is_asked_again() {
     let node = Node::cs();
@@ -136,7 +137,7 @@ fn only_the_owner_can_refuse() {
     assert_eq!(node.tcb(&client).unwrap().owner, 0);
 }
 
-/// Duplicated on the wire: the second finds another owner.
+/// A REFUSED that the network has duplicated counts once: when the second one arrives, the entry has another owner.
 #[test]
 fn a_duplicate_counts_once() {
     let node = Node::cs();
@@ -161,7 +162,7 @@ fn of_an_unknown_flow_or_service() {
         .expect(Drop, MISMATCH);
 }
 
-/// Whatever else was in the message's TCB part goes on unchanged.
+/// The rest of the message's TCB part goes on unchanged.
 #[test]
 fn the_tcb_part_goes_on() {
     let node = Node::cs();
@@ -192,7 +193,8 @@ fn the_tcb_part_goes_on() {
     );
 }
 
-/// The next ADOPT: whoever is asked, the connection server wants to hear of a refusal.
+/// The ADOPT to the next data server. It always names the connection server as the asker, because the connection
+/// server wants to hear of a refusal.
 fn adopt(client: &Client, tcb: TcbPart) -> Message {
     Message::Adopt {
         flow: flow(client),
@@ -201,7 +203,7 @@ fn adopt(client: &Client, tcb: TcbPart) -> Message {
     }
 }
 
-/// What a data server sends when it cannot adopt this client's request.
+/// The REFUSED of a data server that cannot adopt this client's request.
 fn refusal(node: &Node, from: u16, client: &Client, cookie: u32, attempt: u8) -> Vec<u8> {
     let message = Message::Refused {
         flow: flow(client),

@@ -1,5 +1,5 @@
-//! The first segment of a connection that has begun before: it comes again because it was late on its way, or because
-//! somebody has seen it. Its request is not done twice.
+//! The first segment of a connection that has already begun comes again, because it was late on its way or because
+//! somebody has seen it and replays it. Its request must not be done twice.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::{
 
 const CLAIMED: Counted<'_> = &[("cs_begun_before", 1), ("cs_claim", 1)];
 
-/// In the middle of a download, farther behind than a late packet could be: it goes to the owner, who calls it old,
-/// and the entry does not change.
+/// The first segment comes again in the middle of a download, farther behind than a late packet could be. It goes to
+/// the owner, which recognises it as old, and the entry does not change.
 #[test]
 fn in_the_middle_of_a_download() {
     let node = Node::cs();
@@ -37,7 +37,8 @@ fn in_the_middle_of_a_download() {
     }
 }
 
-/// Its entry is gone, and the cookie still good: whoever may have it is asked, and it begins nothing.
+/// The entry is gone and the cookie is still valid. The data servers are asked who has the connection, and the
+/// segment begins nothing.
 #[test]
 fn after_its_end() {
     let node = Node::cs();
@@ -52,7 +53,7 @@ fn after_its_end() {
     }
 }
 
-/// A connection that began at another connection server: there is no more here than what its entry says.
+/// The connection began at another connection server, so only its entry shows here that it has begun.
 #[test]
 fn of_a_connection_that_began_elsewhere() {
     let node = Node::fresh_cs();
@@ -69,7 +70,8 @@ fn of_a_connection_that_began_elsewhere() {
     assert_eq!(node.tcb(&client).unwrap().last_ack, before.last_ack);
 }
 
-/// Until somebody has answered, it is the client's own, which has no answer.
+/// Until a response is acknowledged, the first segment that comes again is a retransmission of the client, so the
+/// request is adopted again.
 #[test]
 fn a_retransmission_is_adopted_again() {
     let node = Node::cs();
@@ -78,7 +80,7 @@ fn a_retransmission_is_adopted_again() {
         .expect(Tx, &[("cs_adopt_again", 1)]);
 }
 
-/// Another connection on the same ports is another connection, also while the entry of the last one is there.
+/// Another connection on the same ports begins, also while the entry of the last one still exists.
 #[test]
 fn a_new_connection_begins() {
     let node = Node::cs();

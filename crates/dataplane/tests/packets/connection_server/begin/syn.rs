@@ -1,5 +1,5 @@
-//! SYN: every legal layout of options gets the right SYN-ACK, and the cookie in it keeps what was
-//! offered until the request comes.
+//! SYN: every legal layout of options gets the right SYN-ACK, and the cookie in it keeps what was offered until the
+//! request comes.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ fn every_layout_of_options() {
     }
 }
 
-/// What a client announces, and what a data server is told: never more, save that the kernel makes
-/// no socket of less than 536.
+/// The MSS that a client announces, and the MSS that a data server is told. The second is never larger than the
+/// first, except that the kernel makes no socket with less than 536.
 const MSS_KEPT: &[(u16, u16)] = &[
     (0, 536),
     (1, 536),
@@ -81,7 +81,7 @@ fn a_retransmitted_syn_gets_the_same_answer() {
     assert_eq!(node.cookie(&client), node.cookie(&client));
 }
 
-/// Each connection has an offset of its own, and the same one as long as the key is the same.
+/// Each connection's timestamps have an offset of their own, which stays the same as long as the key does.
 #[test]
 fn our_timestamps_count_milliseconds() {
     let node = Node::cs();
@@ -128,7 +128,7 @@ fn check(node: &Node, case: &Case) {
     assert_eq!(told(node, &client, cookie), expected, "{}", case.name);
 }
 
-/// What the data server is told of the client, when its request comes with this cookie.
+/// The TCB part that a data server is told when the client's request comes with this cookie.
 fn told(node: &Node, client: &Client, cookie: u32) -> TcbPart {
     let seen = node.run(&client.get(cookie).frame());
     assert!(matches!(seen.verdict, Tx | Redirect), "{seen:?}");
@@ -208,7 +208,7 @@ fn elements(seen: &Seen) -> Vec<Element> {
         .collect()
 }
 
-/// Equal; of our own timestamps, not more than a second before.
+/// Whether two options are equal. A timestamp of the cluster may be up to a second older than expected.
 fn alike(found: &Element, expected: &Element) -> bool {
     match (found, expected) {
         (Element::Timestamp(value, echo), Element::Timestamp(now, expected)) => {
@@ -218,14 +218,14 @@ fn alike(found: &Element, expected: &Element) -> bool {
     }
 }
 
-/// The value of the client's own timestamp option.
+/// The timestamp value that the client sends in its SYN.
 fn echo(client: &Client, case: &Case) -> u32 {
     let tcp_options = (case.syn)(client.syn()).options;
     let at = tcp_options.windows(2).position(|w| w == [8, 10]).unwrap() + 2;
     u32::from_be_bytes(tcp_options[at..at + 4].try_into().unwrap())
 }
 
-/// What the answer to a SYN of this client's address and port says of our clock.
+/// The timestamp of the cluster in the SYN-ACK to a SYN from this client's address and port.
 fn timestamp(node: &Node, client: &Client) -> u32 {
     let seen = node.run(&client.syn().frame()).expect(Tx, &[("cs_syn", 1)]);
     let ours = elements(&seen)

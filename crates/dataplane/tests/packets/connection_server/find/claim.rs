@@ -1,4 +1,4 @@
-//! MOVED: a data server has a connection that was asked for.
+//! MOVED: a data server has a connection that the connection server asked for.
 
 use std::num::NonZeroU16;
 
@@ -30,7 +30,7 @@ fn the_entry_is_made_anew() {
         let client = Client::of(HTTP);
         let packet = client.later(7, 500, 9000).flags("PA").payload(get("/ds1/"));
         node.run(&packet.frame()).expect(Tx, &[("cs_claim", 1)]);
-        // Its door has not judged what came: that goes there now.
+        // The owner's door has not judged the packet, so the packet goes there.
         let counted = [MOVED.to_vec(), forwarded(&packet)].concat();
         let seen = node
             .run(&moved(&node, from, &packet, tcb))
@@ -55,7 +55,7 @@ fn the_entry_is_made_anew() {
         let end = packet.seq + packet.payload.len() as u32;
         assert_eq!((entry.last_seq, entry.last_ack), (end, packet.ack));
 
-        // From here on its packets go where it is, requests for others included.
+        // From here on the connection's packets go to its owner, and so do requests for other pools.
         let next = client
             .later(7, 500 + packet.payload.len(), 10_000)
             .flags("PA")
@@ -76,7 +76,8 @@ fn one_that_is_being_closed() {
     assert_eq!(u32::from(entry.state), TCB_FIN);
 }
 
-/// Twice is once; and an entry that is there, of a later handover or of another connection, stays.
+/// A second MOVED changes nothing. An entry that is there stays, whether it is of a later handover or of another
+/// connection.
 #[test]
 fn what_has_an_entry_keeps_it() {
     let node = Node::cs();
@@ -112,7 +113,7 @@ fn who_is_no_data_server_has_nothing() {
     assert!(node.tcb(&client).is_none());
 }
 
-/// No service, and packets that are not what the message says.
+/// A MOVED is dropped if its packet is for no service, or if its packet is not what the message says.
 #[test]
 fn what_does_not_fit_together() {
     let node = Node::cs();
@@ -155,7 +156,8 @@ fn what_does_not_fit_together() {
     node.run(&good).expect(Drop, MOVED);
 }
 
-/// A node that is a data server as well looks at its own connections first: nobody is asked.
+/// A node that is also a data server first looks for the connection among its own sockets. If it is there, nobody is
+/// asked.
 #[test]
 fn what_this_node_has_itself() {
     on_own_host(|| {
@@ -183,7 +185,7 @@ fn what_this_node_has_itself() {
         assert_eq!((entry.owner, u32::from(entry.state)), (1, 0));
         assert_eq!(u32::from(entry.options), LCCP_TCB_SACK | LCCP_TCB_WSCALE);
 
-        // Of what is not here the others are asked.
+        // The other data servers are asked for a connection that is not here.
         let elsewhere = Client::fresh().later(7, 5, 5);
         let asked = node.run(&elsewhere.frame()).expect(Tx, &[("cs_claim", 1)]);
         assert_ne!(asked.packet().to(), ds(1));

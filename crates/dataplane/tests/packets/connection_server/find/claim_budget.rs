@@ -1,4 +1,4 @@
-//! How many packets of unknown connections are asked for, and which come first.
+//! How many packets of unknown connections may cause a CLAIM, and which classes of packets come first.
 
 use std::{net::SocketAddrV4, thread::sleep, time::Duration};
 
@@ -32,7 +32,7 @@ const ALL: [u32; 3] = [
     CLAIM_BUDGET_STRANGER,
 ];
 
-/// Who cannot show anything leaves what is for others alone, and the other way round.
+/// Packets that nothing speaks for do not spend the budget of the others, and the others do not spend theirs.
 #[test]
 fn each_class_has_its_own_budget() {
     let node = Node::fresh_cs();
@@ -56,7 +56,7 @@ fn each_class_has_its_own_budget() {
     }
 }
 
-/// The next tick is another chance.
+/// What was spent in an earlier tick does not count in the next one.
 #[test]
 fn what_was_spent_before_does_not_count() {
     let node = Node::fresh_cs();
@@ -64,7 +64,7 @@ fn what_was_spent_before_does_not_count() {
     node.run(&stranger().frame()).expect(Tx, CLAIM);
 }
 
-/// One claim may cost a message for each data server.
+/// A CLAIM costs as many messages as it may cause: one for each data server.
 #[test]
 fn a_claim_costs_what_it_may_cause() {
     let node = Node::fresh_cs();
@@ -82,7 +82,8 @@ fn a_claim_costs_what_it_may_cause() {
     }
 }
 
-/// A timestamp of ours, as old as it may be; of another connection, another key or another time it shows nothing.
+/// An echoed timestamp of the cluster proves a connection if it is not too old. A timestamp of another connection,
+/// another key or another time proves nothing.
 #[test]
 fn what_is_a_proof() {
     let node = Node::fresh_cs();
@@ -100,7 +101,7 @@ fn what_is_a_proof() {
         let echo = timestamp(&node, &client).wrapping_add(shift as u32);
         is_proof(&node, &with_echo(&client, echo), proves, name);
     }
-    // Of others than these, too, some echo by chance what counts.
+    // These ports are fixed, because on some others the echo of another connection would be valid by chance.
     let [client, other] = [40_001, 40_002].map(|port| Client {
         address: SocketAddrV4::new([203, 0, 113, 1].into(), port),
         service: WEB,
@@ -125,7 +126,7 @@ fn what_is_a_proof() {
     }
 }
 
-/// It holds long after the cookie, at any connection server of the cluster.
+/// A proof is valid long after the cookie, at any connection server of the cluster.
 #[test]
 fn a_proof_outlives_the_cookie() {
     let node = Node::fresh_cs();
@@ -135,23 +136,23 @@ fn a_proof_outlives_the_cookie() {
     is_proof(&node, &with_echo(&client, echo), true, "46 minutes later");
 }
 
-/// A client without timestamps sends its segment again, and that is heard.
+/// A client without timestamps sends its segment again, and then the data servers are asked.
 #[test]
 fn who_comes_again_is_likely() {
     let node = Node::fresh_cs();
     let packet = stranger().payload(GET);
     when_spent(&node, [0, 0, ALL[2]], &packet).expect(Drop, STRANGER);
     sleep(Duration::from_millis(300));
-    // Nor does another segment of that client.
+    // Another segment of the same client is still refused: only a repeated segment counts.
     let other = packet.clone().seq(packet.seq + 1);
     when_spent(&node, [0, 0, ALL[2]], &other).expect(Drop, STRANGER);
     when_spent(&node, [0, 0, ALL[2]], &packet).expect(Tx, CLAIM);
 }
 
-/// Once half is spent, one network gets its share and no more; others get theirs.
+/// Once half of the budget is spent, each network is limited to its share, and other networks still get theirs.
 #[test]
 fn a_loud_source_leaves_room() {
-    // Each counts for itself.
+    // Each processor counts for itself.
     stay_on_one_processor();
     let node = Node::fresh_cs();
     let half = [0, 0, CLAIM_BUDGET_STRANGER / 2];
@@ -180,7 +181,8 @@ fn a_loud_source_leaves_room() {
     }
 }
 
-/// What a forger puts behind the headers does not travel once many ask. A client with a proof is not made to send again.
+/// Once many packets ask, a CLAIM carries no data of a client without a proof, because that data may be forged. A
+/// client with a proof does not have to send its data again.
 #[test]
 fn data_travels_only_with_a_proof_or_while_it_is_quiet() {
     let node = Node::fresh_cs();
@@ -199,7 +201,7 @@ fn data_travels_only_with_a_proof_or_while_it_is_quiet() {
             ..packet.clone()
         }
         .packet();
-        // The TCP checksum is still that of all of it.
+        // The TCP checksum is still that of the whole packet.
         assert_eq!(sent.body[80..80 + 36], headers[..36]);
         assert_eq!(sent.body[80 + 38..], headers[38..]);
     }
@@ -220,7 +222,7 @@ fn data_travels_only_with_a_proof_or_while_it_is_quiet() {
     assert_eq!(whole.packet().body[80..], packet.packet());
 }
 
-/// A RST that nothing speaks for is asked for like any other packet, and no more often.
+/// A RST that nothing speaks for may cause a CLAIM like any other packet, and no more often.
 #[test]
 fn resets_are_limited_too() {
     let node = Node::fresh_cs();
@@ -229,7 +231,7 @@ fn resets_are_limited_too() {
     when_spent(&node, [0; 3], &reset).expect(Tx, CLAIM);
 }
 
-/// A client that has had a connection found.
+/// A client for which a connection was found lately.
 fn believed(node: &Node) -> Client {
     let client = Client::fresh();
     let packet = client.later(7, 5, 5);
@@ -238,12 +240,13 @@ fn believed(node: &Node) -> Client {
     client
 }
 
-/// Without timestamps: one that is made up is taken for an echo of ours once in 990 times.
+/// A packet without timestamps of an unknown client. A made-up timestamp would be taken for an echo of the cluster's
+/// once in 990 times.
 fn stranger() -> Segment {
     Client::from_afar(WEB).later(7, 5, 5).options([])
 }
 
-/// Another connection of a client that is believed.
+/// A packet of another connection of a client that counts as likely.
 fn likely(believed: &Client) -> Segment {
     believed.at_another_port().later(7, 5, 5).options([])
 }
@@ -256,7 +259,7 @@ pub fn with_echo(client: &Client, echo: u32) -> Segment {
     client.later(7, 5, 5).options(linux_later(123_460, echo))
 }
 
-/// What our SYN-ACK says.
+/// The timestamp of the cluster in the SYN-ACK to this client.
 pub fn timestamp(node: &Node, client: &Client) -> u32 {
     let seen = node.run(&client.syn().frame()).expect(Tx, &[("cs_syn", 1)]);
     let packet = seen.packet();
@@ -265,7 +268,7 @@ pub fn timestamp(node: &Node, client: &Client) -> u32 {
     u32::from_be_bytes(options.as_slice()[8..12].try_into().unwrap())
 }
 
-/// Only a proof helps where the other budgets are spent.
+/// Checks whether the packet is a proof: the other budgets are spent, so only a proof gets through.
 #[track_caller]
 fn is_proof(node: &Node, packet: &Segment, proves: bool, name: &str) {
     let seen = when_spent(node, [0, ALL[1], ALL[2]], packet);
@@ -279,7 +282,7 @@ fn is_proof(node: &Node, packet: &Segment, proves: bool, name: &str) {
     forget_claim(node, packet);
 }
 
-/// Another case with this packet begins anew.
+/// Forgets the claim of this packet, so that another case with the same packet begins anew.
 fn forget_claim(node: &Node, packet: &Segment) {
     let key = node.tcb_key(&Client {
         address: packet.from,
@@ -292,8 +295,8 @@ fn forget_claim(node: &Node, packet: &Segment) {
     sys::zero_elements(std::os::fd::AsFd::as_fd(&refusals), elements, bytes).unwrap();
 }
 
-/// What becomes of a packet when so much of each budget is spent in this tick. If a tick ends meanwhile, another
-/// count has begun: then once more.
+/// The fate of a packet when so much of each budget is spent in this tick. The packet is run again if the tick ends
+/// meanwhile, because another tick counts anew.
 #[track_caller]
 fn when_spent(node: &Node, spent: [u32; 3], packet: &Segment) -> Seen {
     loop {
@@ -307,7 +310,7 @@ fn when_spent(node: &Node, spent: [u32; 3], packet: &Segment) -> Seen {
     }
 }
 
-/// What every processor has spent in this tick.
+/// Sets what every processor has spent in this tick.
 fn set_spent(node: &Node, tick: Tick, [proved, likely, stranger]: [u32; 3]) {
     let map = map_named(node.plane(), "claims");
     let claims = [tick.0, proved, likely, stranger, 0]

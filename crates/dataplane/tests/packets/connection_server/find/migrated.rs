@@ -1,4 +1,4 @@
-//! Entries that come from another connection server, and are older than their connections.
+//! Entries that come from another connection server and may be older than their connections.
 
 use std::collections::HashMap;
 

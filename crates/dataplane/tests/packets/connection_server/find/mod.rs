@@ -1,4 +1,5 @@
-//! Packets of connections that the table does not know, or not where they are now.
+//! Packets of connections that have no entry in the table, or whose entry names a data server that no longer has
+//! them.
 
 pub mod claim;
 pub mod claim_budget;

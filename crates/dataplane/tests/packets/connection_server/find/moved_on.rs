@@ -1,4 +1,4 @@
-//! MOVED of the owner: it has handed the connection on, and the entry follows.
+//! MOVED from the owner: it has handed the connection over, and the entry follows.
 
 use baton_abi::{NO_DATA_SERVER, TCB_ADOPTING, TCB_AT_DOOR, TCB_WAITING, Tcb};
 use baton_wire::Message;
@@ -18,7 +18,7 @@ fn node() -> Node {
     Node::cs()
 }
 
-/// `from` says that `next` has the connection from this packet on.
+/// A MOVED in which `from` says that `next` has the connection from this packet on.
 fn moved_on(
     node: &Node,
     connection: &Connection,
@@ -39,7 +39,7 @@ fn owner(entry: &Tcb) -> (u16, u32) {
     (entry.owner, entry.previous.into())
 }
 
-/// A connection at the first data server, which has answered one request.
+/// A connection at the first data server, which has answered one request of it.
 fn answered(node: &Node) -> Connection {
     routes_by_name(node);
     let mut connection = Connection::open(node, get("/ds1/"));
@@ -48,7 +48,7 @@ fn answered(node: &Node) -> Connection {
     connection
 }
 
-/// The same, which has asked for what is the second one's.
+/// A connection at the first data server that was answered once and has sent a request for the second data server.
 fn asked(node: &Node) -> (Connection, Segment) {
     let mut connection = answered(node);
     let request = connection.data(get("/ds2/"));
@@ -56,7 +56,7 @@ fn asked(node: &Node) -> (Connection, Segment) {
     (connection, request)
 }
 
-/// The ports had another connection before, at the same data server, whose word comes late.
+/// The ports had another connection before, at the same data server. A late MOVED about that one changes nothing.
 #[test]
 fn what_is_said_of_an_earlier_connection_is_nothing() {
     let node = node();
@@ -72,7 +72,7 @@ fn what_is_said_of_an_earlier_connection_is_nothing() {
     }
 }
 
-/// Whatever a further request asks for is its owner's to judge.
+/// A further request is forwarded, whatever it asks for: its owner judges it.
 #[test]
 fn further_requests_are_forwarded() {
     let node = node();
@@ -87,7 +87,8 @@ fn further_requests_are_forwarded() {
     }
 }
 
-/// And of a first one that says not plainly whose it is, whoever gets it knows or finds out: user space here does not.
+/// A first request that does not show its pool plainly is adopted too: the data server that gets it knows its pool or
+/// finds it out. User space at the connection server is not asked.
 #[test]
 fn a_first_request_need_not_be_clear() {
     let node = node();
@@ -112,23 +113,23 @@ fn the_entry_follows_its_owner() {
     let state = TCB_AT_DOOR | TCB_ADOPTING | TCB_WAITING;
     assert_eq!(u32::from(entry.state), state);
 
-    // The request that comes again may not have been adopted yet.
+    // The request comes again and may not have been adopted yet, so it goes as ADOPT.
     let seen = node
         .run(&request.frame())
         .expect(Tx, &[("cs_adopt_again", 1)]);
     assert_eq!(sent(&node, &seen).to, ds(1));
-    // What is acknowledged was.
+    // A request whose response is acknowledged has been adopted.
     connection.ack += ANSWER;
     let ack = connection.empty();
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
     assert_eq!(u32::from(connection.entry(&node).state), TCB_AT_DOOR);
-    // Told once more, or by one that is not the owner any more.
+    // A repeated MOVED, or one from a data server that is no longer the owner, changes nothing.
     node.run(&told).expect(Drop, MISMATCH);
     assert_eq!(owner(&connection.entry(&node)), (1, NO_DATA_SERVER));
 }
 
-/// Only the owner that the entry names is believed, and only of data servers that there are.
+/// Only a MOVED from the owner that the entry names is believed, and only if it names a data server that exists.
 #[test]
 fn no_other_is_believed() {
     let node = node();
@@ -141,7 +142,8 @@ fn no_other_is_believed() {
     }
 }
 
-/// Word that comes when the client has the next one's answer already: nothing is adopted again.
+/// A MOVED that comes when the client already has the next owner's response changes only the owner: nothing is
+/// adopted again.
 #[test]
 fn late_word_is_only_about_the_owner() {
     let node = node();
@@ -157,7 +159,7 @@ fn late_word_is_only_about_the_owner() {
     );
 }
 
-/// A connection server that has just taken over makes an entry of it.
+/// A connection server that has just taken over makes an entry from this MOVED.
 #[test]
 fn without_an_entry_one_is_made_at_the_next() {
     let node = node();

@@ -1,5 +1,5 @@
-//! Connections in the middle of a response whose data server drains: by which way their packets go until the next
-//! one has them.
+//! Connections in the middle of a response whose data server drains: which way their packets go until the next data
+//! server has the connection.
 
 use baton_abi::{
     DATA_SERVER_DEAD, LCCP_ADOPT, LCCP_FLAG_RESUME, NO_DATA_SERVER, TCB_ADOPTING, TCB_AT_DOOR,
@@ -21,7 +21,7 @@ use crate::{
 
 const VIA: Counted<'_> = &[("cs_move_via", 1)];
 
-/// The first data server has answered some of a request, and drains.
+/// A node, and a connection whose first data server drains and has sent some of the response to a request.
 fn busy() -> (Node, Orphans, Connection) {
     let (node, orphans) = node();
     let (mut connection, kept) = answering(&node, &orphans, 0);
@@ -67,7 +67,7 @@ fn begun() -> (Node, Orphans, Connection, Moving) {
     (node, orphans, connection, moving)
 }
 
-/// To the last owner, who sends it on if it has let go.
+/// Checks that the packet goes to the last owner, which sends it on if it has let the connection go.
 #[track_caller]
 fn goes_by_the_last(node: &Node, connection: &Connection, packet: &Segment) {
     let message = sent(node, &node.run(&packet.frame()).expect(Tx, VIA));
@@ -76,7 +76,7 @@ fn goes_by_the_last(node: &Node, connection: &Connection, packet: &Segment) {
     assert_eq!(message.packet, packet.packet());
 }
 
-/// However far they are: a fast download is acknowledged in large steps.
+/// Packets go by the last owner however far apart their numbers are: a fast download is acknowledged in large steps.
 #[test]
 fn all_packets_go_by_the_last_owner() {
     let (node, _, mut connection, _) = begun();
@@ -126,7 +126,7 @@ fn one_that_stays_goes_on_where_it_was() {
     );
 }
 
-/// To who has the rest of it, at the client's word.
+/// Checks that the client's acknowledgement goes as ADOPT to the data server that has the rest of the response.
 #[track_caller]
 fn is_resumed(node: &Node, ack: &Segment) {
     let seen = node.run(&ack.frame()).expect(Tx, &[("cs_resume", 1)]);
@@ -142,7 +142,7 @@ fn what_neither_has_is_resumed() {
     is_resumed(&node, &connection.empty());
 }
 
-/// Before the daemon knows.
+/// The connection server resumes the connection when the last owner is dead, even before the daemon knows of it.
 #[test]
 fn with_the_last_owner_dead_it_is_resumed() {
     let (node, _, connection, _) = begun();
@@ -152,7 +152,8 @@ fn with_the_last_owner_dead_it_is_resumed() {
     is_resumed(&node, &connection.empty());
 }
 
-/// Also with the last owner dead: else the entry would name that one again, and the daemon could not have it resumed.
+/// NONE from the next data server leaves the entry as it is, also if the last owner is dead. Otherwise the entry
+/// would name the last owner again, and the daemon could not have the response resumed.
 #[test]
 fn that_the_next_one_has_nothing_yet_takes_nothing_back() {
     for is_dead in [false, true] {
@@ -193,13 +194,13 @@ fn only_what_is_as_the_daemon_believes_is_moved() {
     for early in [Step::Back, Step::Done, Step::Orphaned] {
         late(moving, early);
     }
-    // Its client closes it.
+    // The client closes the connection.
     let fin = connection.empty().flags("FA");
     let seen = node.run(&fin.frame());
     assert_eq!(seen.counted.get("cs_fin"), Some(&1), "{seen:?}");
     late(moving, Step::Begin);
 
-    // Nothing of the response has come.
+    // The client has nothing of the response yet.
     let fresh = Node::fresh_cs();
     fresh.set_choices(HTTP_SERVICE, &[0]);
     let connection = Connection::open(&fresh, get("/"));

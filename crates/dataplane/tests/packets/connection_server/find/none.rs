@@ -1,4 +1,4 @@
-//! NONE: the owner of an entry does not have the connection.
+//! NONE: the owner that the entry names does not have the connection.
 
 use baton_wire::Message;
 
@@ -16,7 +16,8 @@ fn node() -> Node {
     node
 }
 
-/// `from` says that it does not have the connection of this packet, which came to it by itself or inside a message.
+/// A NONE in which `from` says that it does not have the connection of this packet, which came to it by itself
+/// (`is_plain`) or inside a message.
 fn none(
     node: &Node,
     connection: &Connection,
@@ -32,7 +33,7 @@ fn none(
     to_cs(from, &message, node.now(), &key().lccp(), &packet.packet())
 }
 
-/// More of the first request was ahead of its ADOPT: it goes there once more, and the entry stays.
+/// More data of the first request overtook the ADOPT. It goes to the same data server once more, and the entry stays.
 #[test]
 fn what_came_ahead_goes_there_once_more() {
     for is_plain in [true, false] {
@@ -52,7 +53,7 @@ fn what_came_ahead_goes_there_once_more() {
     }
 }
 
-/// It has gone on: the others are asked, and the entry is no longer believed.
+/// The connection has moved on: the other data servers are asked, and the entry is removed.
 #[test]
 fn of_what_has_gone_on_the_others_are_asked() {
     let node = node();
@@ -71,7 +72,7 @@ fn of_what_has_gone_on_the_others_are_asked() {
     assert!(node.tcb(&connection.client).is_none());
 }
 
-/// Its client has ended it, or another data server says so.
+/// A NONE changes nothing if the client has ended the connection, or if it is not the owner that says so.
 #[test]
 fn else_nothing_changes() {
     let node = node();

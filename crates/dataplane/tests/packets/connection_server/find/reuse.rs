@@ -1,5 +1,5 @@
-//! Packets for ports that have an entry, but not where its connection is: of a new connection on old
-//! ports, of the old one after a jump, or forged. The old one gives way to the first and to nothing else.
+//! Packets for ports that have an entry, with numbers far from those of the entry: of a new connection on old ports,
+//! of the old connection after a jump, or forged. Only a new connection replaces the old one.
 
 use baton_abi::{TCB_ADOPTING, TCB_FIN, TCB_RST, TCB_WAITING, Tcb};
 
@@ -10,7 +10,7 @@ use crate::{
     segment::{Client, GET, Segment},
 };
 
-/// Of an entry whose request is with a data server that has not answered yet.
+/// The state of an entry whose request is with a data server that has not answered yet.
 const FRESH: u8 = (TCB_ADOPTING | TCB_WAITING) as u8;
 
 #[test]
@@ -57,7 +57,7 @@ fn a_forged_syn_harms_nobody() {
     assert_eq!(node.tcb(&client).unwrap().owner, 0);
 }
 
-/// The client's own SYN, late or repeated, and then its request again: nothing is new.
+/// The client's own SYN comes again, late or repeated, and then its request: the connection stays the same.
 #[test]
 fn the_same_syn_again() {
     let node = Node::cs();
@@ -83,7 +83,7 @@ fn an_old_fin_and_rst_after_a_syn_are_forwarded() {
     }
 }
 
-/// After RST, a SYN and a request: as quick clients do.
+/// A SYN and a request follow a RST at once, as quick clients send them.
 #[test]
 fn reset_and_at_once_again() {
     let node = Node::cs();
@@ -96,7 +96,7 @@ fn reset_and_at_once_again() {
     assert_eq!(node.tcb(&new).unwrap().state, FRESH);
 }
 
-/// The client has ended the old connection, and its next one has numbers that are near by chance.
+/// The client has ended the old connection, and its next connection has numbers that are near by chance.
 #[test]
 fn numbers_near_those_of_an_ended_connection() {
     for end in ["FA", "RA"] {
@@ -112,7 +112,8 @@ fn numbers_near_those_of_an_ended_connection() {
             ..node.tcb(&old).unwrap()
         };
         let key = node.tcb_key(&old);
-        // The last acknowledgement of the old one goes its way, and so does what has no cookie of ours: the end was forged then.
+        // The old connection's last acknowledgement is forwarded. So is a packet without a valid cookie, because the
+        // FIN or RST before it may have been forged.
         let last = Segment {
             seq: fin.seq.wrapping_add(1),
             ack: near.last_ack,
@@ -132,14 +133,14 @@ fn numbers_near_those_of_an_ended_connection() {
     }
 }
 
-/// Lost packets make a connection go on far from where its entry saw it last.
+/// After lost packets a connection goes on far from where its entry saw it last.
 #[test]
 fn a_jump_is_followed() {
     let node = Node::cs();
     for (sent, acked) in [(1 << 26, 0), (0, 0x20_0000), (1 << 30, 1 << 30)] {
         let (client, cookie) = adopted(&node);
         let before = node.tcb(&client).unwrap();
-        // Only the very next sequence number is believed.
+        // Of an acknowledgement that jumps, only one with the very next sequence number is believed.
         let believed = if sent == 0 { acked } else { 0 };
         for (packet, is_jump) in [
             (client.later(cookie, GET.len() + sent, acked), sent > 0),
@@ -169,7 +170,7 @@ fn a_jump_is_followed() {
     }
 }
 
-/// The old connection's end comes when the new one has begun: it ends nothing.
+/// The old connection's FIN comes after the new one has begun, and does not end the new one.
 #[test]
 fn a_late_fin_of_the_old_connection_leaves_the_new_one() {
     let node = Node::cs();
@@ -191,7 +192,7 @@ fn a_late_fin_of_the_old_connection_leaves_the_new_one() {
     assert_eq!(entry.last_ack, ack.ack);
 }
 
-/// The cookie alone does not help whoever cannot see our SYN-ACKs.
+/// A request with a guessed cookie changes nothing: a sender that cannot see the SYN-ACKs does not know the cookie.
 #[test]
 fn a_guessed_request_changes_nothing() {
     let node = Node::cs();

@@ -1,5 +1,5 @@
-//! Packets of connections nobody here knows: the data servers are asked; then silence, and after the
-//! grace a clear end.
+//! Packets of connections that have no entry here. The data servers are asked. After that the client gets no answer,
+//! and after the grace it gets a RST.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const STRAY: Counted<'_> = &[("cs_stray", 1)];
 const RESET: Counted<'_> = &[("cs_stray_reset", 1)];
 const UNCLAIMED: Counted<'_> = &[("cs_unclaimed", 1)];
 
-/// Whom it may be: something with ACK, and no RST.
+/// A packet with ACK and without RST may belong to a connection, so it causes a CLAIM.
 #[test]
 fn the_data_servers_are_asked() {
     let node = Node::cs();
@@ -50,7 +50,7 @@ fn the_data_servers_are_asked() {
     }
 }
 
-/// Each flow begins somewhere, so that no data server has all the work.
+/// The data server that is asked first differs from flow to flow, so that no data server has all the work.
 #[test]
 fn not_always_the_same_is_asked_first() {
     let node = Node::cs();
@@ -65,7 +65,7 @@ fn not_always_the_same_is_asked_first() {
     assert_eq!(first, [ds(0), ds(1), ds(2)]);
 }
 
-/// Where clients are given to data servers by their addresses, that one is asked first which has them.
+/// Where the policy chooses data servers by the client's address, the one that it chooses is asked first.
 #[test]
 fn whoever_the_policy_names_is_asked_first() {
     let node = Node::cs();
@@ -86,7 +86,7 @@ fn whoever_the_policy_names_is_asked_first() {
     }
 }
 
-/// Question or answer is lost: the client's next packet asks again, and another one first.
+/// The question or the answer is lost: the client's next packet asks again, beginning with another data server.
 #[test]
 fn asked_again() {
     let node = Node::cs();
@@ -97,7 +97,7 @@ fn asked_again() {
     assert_ne!(first, second);
 }
 
-/// What comes meanwhile asks nobody.
+/// A packet that comes while an answer is awaited does not ask again.
 #[test]
 fn while_an_answer_is_awaited() {
     let node = Node::cs();
@@ -106,7 +106,7 @@ fn while_an_answer_is_awaited() {
         let begin = Instant::now();
         node.run(&packet).expect(Tx, CLAIM);
         let seen = node.run(&packet);
-        // Only then it was certainly within the time.
+        // Only within this time the second packet certainly came before the question counted as lost.
         if begin.elapsed() < Duration::from_millis(100) {
             seen.expect(Drop, STRAY);
             return;
@@ -115,7 +115,7 @@ fn while_an_answer_is_awaited() {
     panic!("this machine takes more than 100 ms for two packets");
 }
 
-/// Within the grace, as often as it comes.
+/// Within the grace a packet gets no answer, however often it comes.
 #[test]
 fn silence_within_the_grace() {
     let node = Node::cs();
@@ -128,7 +128,8 @@ fn silence_within_the_grace() {
     }
 }
 
-/// One that was handed over while they were asked may have been missed: so after the grace again.
+/// A connection that was handed over while the data servers were asked may have been missed, so they are asked again
+/// after the grace.
 #[test]
 fn asked_once_more_before_the_end() {
     let node = Node::cs();
@@ -144,7 +145,7 @@ fn asked_once_more_before_the_end() {
     node.run(&packet.frame()).expect(Tx, RESET);
 }
 
-/// As long as nobody says that the connection is nowhere, it gets no RST.
+/// As long as no data server has answered that the connection is nowhere, the client gets no RST.
 #[test]
 fn no_answer_no_rst() {
     let node = Node::cs();
@@ -156,7 +157,7 @@ fn no_answer_no_rst() {
     }
 }
 
-/// The answer is to a question that nobody here remembers.
+/// A NONE to a question of which nothing is noted here is dropped, and the next packet asks again.
 #[test]
 fn nobody_asked() {
     let node = Node::cs();
@@ -170,13 +171,13 @@ struct Case {
     name: &'static str,
     packet: fn(Segment) -> Segment,
     flags: &'static str,
-    /// The RST's numbers.
+    /// The RST's sequence number. `ack` is its acknowledgement number.
     seq: fn(&Segment) -> u32,
     ack: fn(&Segment) -> u32,
 }
 
-/// RFC 9293, 3.5.2: its sequence number is the packet's acknowledgement; of a packet without one it
-/// acknowledges all.
+/// RFC 9293, 3.5.2: the RST's sequence number is the packet's acknowledgement number. A RST to a packet without ACK
+/// acknowledges all of that packet.
 const CASES: &[Case] = &[
     Case {
         name: "ACK",
@@ -262,19 +263,20 @@ fn after_the_grace_a_rst() {
         assert_eq!(seen.frame.len(), 54, "{}", case.name);
         assert_eq!(seen.packet().to(), *client.address.ip(), "{}", case.name);
 
-        // Then all begins anew.
+        // After the RST everything begins anew.
         unknown(&node, &packet);
     }
 }
 
-/// A client that has left says so once: its owner is found among the data servers, each time, and nothing is kept here.
+/// A client that has gone away sends its RST only once. So each RST asks for its owner among the data servers, and
+/// nothing is noted here.
 #[test]
 fn a_rst_is_asked_for() {
     let node = Node::cs();
     node.change(|settings| settings.stray_grace_ns = 0);
     for flags in ["R", "RA", "FRA"] {
         let client = Client::fresh();
-        // Behind another packet of that connection, to which there is no answer yet.
+        // Another packet of that connection came before, and has no answer yet.
         node.run(&client.later(7, 100, 100).frame())
             .expect(Tx, CLAIM);
         let rst = client.later(7, 100, 100).flags(flags);
@@ -288,7 +290,7 @@ fn a_rst_is_asked_for() {
     }
 }
 
-/// Where no data server is, nobody has it.
+/// If the service has no data server, none has the connection.
 #[test]
 fn a_rst_to_nobody() {
     let node = Node::cs();
@@ -307,7 +309,7 @@ fn a_rst_in_place_of_the_request() {
     assert!(node.tcb(&client).is_none());
 }
 
-/// Its first packet: what may be a connection's is asked for, and nobody has it.
+/// Runs the first packet of a connection that nobody has. If it may be a connection's, the data servers are asked.
 #[track_caller]
 fn unknown(node: &Node, packet: &Segment) {
     if packet.flags.contains('A') {
@@ -318,7 +320,7 @@ fn unknown(node: &Node, packet: &Segment) {
     }
 }
 
-/// The last data server's answer.
+/// The NONE of the last data server that was asked.
 fn nobody_has(node: &Node, packet: &Segment) -> Vec<u8> {
     let client = Client {
         address: packet.from,

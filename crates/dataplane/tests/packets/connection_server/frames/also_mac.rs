@@ -1,4 +1,4 @@
-//! MAC addresses that a node has besides its interface's own: VRRP's, a macvlan's, a bridge's.
+//! MAC addresses that a node has besides its interface's own: those of VRRP, a macvlan or a bridge.
 
 use crate::{
     cluster::{CLIENT_MAC, CS_MAC, WEB, ds_mac},
@@ -18,7 +18,8 @@ fn with(node: Node, macs: &[[u8; 6]]) -> Node {
     node
 }
 
-/// Clients are answered in the name of the address that they sent to, other nodes in the interface's own.
+/// The answer to a client comes from the MAC address that the client sent to. Messages to other nodes come from the
+/// interface's own.
 #[test]
 fn a_client_is_answered_by_whom_it_asked() {
     let node = with(Node::cs(), &[VIRTUAL, BRIDGE]);
@@ -62,7 +63,7 @@ fn all_others_are_for_others() {
             node.run(&frame).expect(Pass, &[]).untouched();
         }
     }
-    // What is no more listed is not looked at.
+    // Frames to a MAC address that is no longer listed are not looked at.
     let node = with(Node::cs(), &[VIRTUAL, BRIDGE]);
     node.change(|settings| settings.also_macs = 1);
     let frame = patched(client.syn().frame(), 0, &BRIDGE);

@@ -1,6 +1,6 @@
-//! A node with two cards: clients and nodes are on different networks.
+//! A node with two network cards: clients and nodes are on different networks.
 //!
-//! The program is run as if every frame came by the second one: its index is that of the only interface there is.
+//! In a test run every frame comes by the second card, which has the index of the only interface there is.
 
 use baton_abi::{DATA_SERVER_LOCAL, DataServer};
 
@@ -15,10 +15,10 @@ use crate::{
     segment::{Client, GET},
 };
 
-/// The first interface, on which clients are.
+/// The index of the first interface, on whose network the clients are.
 const FIRST: u32 = 7;
 const FIRST_MAC: [u8; 6] = [2, 0, 0, 0, 7, 7];
-/// Another node on the network of the second one.
+/// The MAC address of another node on the network of the second interface.
 const OTHER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 254];
 
 fn with_two_cards() -> Node {
@@ -31,7 +31,7 @@ fn with_two_cards() -> Node {
     node
 }
 
-/// Has all data servers be behind the first interface.
+/// Puts all data servers behind the first interface.
 fn behind_first(node: &Node) {
     for index in 0..3 {
         let way = DataServer {
@@ -61,7 +61,7 @@ fn every_interface_has_an_address() {
         .untouched();
 }
 
-/// Whoever asks by an interface is answered by it.
+/// A client is answered by the interface that its packet came by.
 #[test]
 fn a_client_is_answered_where_it_is() {
     let node = with_two_cards();
@@ -72,7 +72,7 @@ fn a_client_is_answered_where_it_is() {
     assert_eq!(seen.packet().ethernet.destination, CLIENT_MAC);
 }
 
-/// What comes by one interface leaves by the data server's, and from that one's address.
+/// A packet that comes by one interface leaves by the data server's interface, with that interface's MAC address.
 #[test]
 fn a_request_leaves_by_another_interface() {
     let node = with_two_cards();
@@ -92,7 +92,7 @@ fn a_request_leaves_by_another_interface() {
     assert_eq!(seen.packet().ethernet.destination, ds_mac(owner));
 }
 
-/// What another node passes on comes by the second interface; the client is on the network of the first.
+/// A frame that another node passes on comes by the second interface, but the client is on the network of the first.
 #[test]
 fn a_client_is_answered_by_the_first_interface_if_its_frame_was_passed_on() {
     let node = with_two_cards();
@@ -105,14 +105,14 @@ fn a_client_is_answered_by_the_first_interface_if_its_frame_was_passed_on() {
     assert_eq!(answer.ethernet.source, FIRST_MAC);
     assert_eq!(answer.ethernet.destination, CLIENT_MAC);
 
-    // What goes on to a data server goes where that is.
+    // A packet for a data server leaves by the interface behind which the data server is.
     let cookie = answer.tcp().unwrap().header.sequence_number;
     let seen = node
         .run(&passed_on(&client.get(cookie).frame()))
         .expect(Tx, &[("cs_adopt", 1)]);
     assert_eq!(seen.packet().ethernet.source, CS_MAC);
 
-    // With one interface it is the one.
+    // With only one interface, the answer leaves by that one.
     node.change(|settings| settings.interfaces = 1);
     let seen = node
         .run(&passed_on(&Client::fresh().syn().frame()))
@@ -120,7 +120,8 @@ fn a_client_is_answered_by_the_first_interface_if_its_frame_was_passed_on() {
     assert_eq!(seen.packet().ethernet.source, CS_MAC);
 }
 
-/// The kernel takes only what is addressed to the interface that it comes by.
+/// A packet for this node's own data server gets the MAC address of the interface that it came by, because the kernel
+/// takes no other.
 #[test]
 fn the_data_server_of_the_node_itself_is_reached_by_any_interface() {
     let node = with_two_cards();
@@ -141,7 +142,7 @@ fn the_data_server_of_the_node_itself_is_reached_by_any_interface() {
     assert_eq!(seen.packet().ethernet.source, FIRST_MAC);
 }
 
-/// So do answers to requests that were passed on.
+/// The RST to a client leaves by the first interface, too, if the request was passed on by another node.
 #[test]
 fn nobody_is_there() {
     let node = with_two_cards();

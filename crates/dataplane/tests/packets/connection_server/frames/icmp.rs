@@ -1,4 +1,4 @@
-//! ICMP errors about responses: for the owner, which alone can heed them.
+//! ICMP errors about responses go to the owner, because only the owner can act on them.
 
 use baton_abi::{DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer};
 use etherparse::{EtherType, IpNumber};
@@ -14,7 +14,7 @@ const TO_OWNER: Counted<'_> = &[("cs_icmp", 1)];
 const UNREACHABLE: u8 = 3;
 const TIME_EXCEEDED: u8 = 11;
 
-/// Where the ICMP message of a frame begins, and the packet inside it.
+/// The offset of a frame's ICMP message. INSIDE is that of the packet inside the message.
 const ICMP: usize = 14 + 20;
 const INSIDE: usize = ICMP + 8;
 
@@ -38,7 +38,7 @@ fn an_error_about_a_response_goes_to_the_owner() {
     }
 }
 
-/// RFC 792 asks for 8 bytes of what is behind the IP header, RFC 1812 for more; Ethernet pads.
+/// RFC 792 asks for 8 bytes of what is behind the IP header, RFC 1812 for more; Ethernet pads the frame.
 #[test]
 fn with_as_much_of_the_packet_as_a_router_cares_to_send() {
     let node = Node::cs();
@@ -98,7 +98,7 @@ fn where_the_owner_is() {
     }
 }
 
-/// The kernel's, untouched.
+/// Every other ICMP message passes to the kernel, untouched.
 #[test]
 fn every_other_icmp_passes() {
     let node = Node::cs();
@@ -145,7 +145,7 @@ fn every_other_icmp_passes() {
     }
 }
 
-/// What is cut, but padded by the link, does not count as there.
+/// Bytes that a cut message lacks are not taken from the link's padding.
 #[test]
 fn padding_is_no_packet() {
     let node = Node::cs();
@@ -157,7 +157,7 @@ fn padding_is_no_packet() {
     node.run(&shorter).expect(Pass, &[]).untouched();
 }
 
-/// What the data server sends to this client.
+/// A segment of a response from the data server to this client.
 pub fn response(client: &Client) -> Segment {
     Segment {
         from: WEB,
@@ -166,7 +166,7 @@ pub fn response(client: &Client) -> Segment {
     }
 }
 
-/// From a router on the way, with the code's other word as "fragmentation needed" has it: an MTU.
+/// An ICMP error from a router on the way. Its second word has an MTU, as in "fragmentation needed".
 pub fn error(kind: u8, code: u8, about: &[u8]) -> Vec<u8> {
     let message = [&[kind, code, 0, 0, 0, 0, 0x05, 0x14][..], about].concat();
     let router = [203, 0, 113, 254].into();

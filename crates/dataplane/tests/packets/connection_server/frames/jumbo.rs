@@ -1,4 +1,4 @@
-//! Frames of an MTU of 9000: in several pieces, of which only the first can be read in place.
+//! Frames of an MTU of 9000 have several pieces, of which only the first can be read in place.
 
 use baton_abi::DataServer;
 
@@ -11,7 +11,7 @@ use crate::{
     segment::{Client, Segment},
 };
 
-/// 9000, less 40 of headers, less 100 of LCCP.
+/// The MTU of 9000 less 40 bytes of IP and TCP headers, less 100 of IP and LCCP headers around the packet.
 const JUMBO_MSS: u16 = 8860;
 
 fn prepared() -> Node {
@@ -21,14 +21,14 @@ fn prepared() -> Node {
     node
 }
 
-/// A request for the second data server that is so long.
+/// A request for the second data server that is `bytes` long.
 fn request(bytes: usize) -> String {
     let line = "GET /ds2/ HTTP/1.1\r\nHost: a\r\nCookie: \r\n\r\n";
     let cookie = "c".repeat(bytes - line.len());
     line.replace("Cookie: ", &format!("Cookie: {cookie}"))
 }
 
-/// Whether this kernel can pull headers into the linear part, and a test run can leave them out of it.
+/// Whether this kernel can pull headers into the linear part, so that a test run can leave them out of it.
 fn pulls() -> bool {
     let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap();
     let pulls = symbols.contains(" bpf_xdp_pull_data");
@@ -38,7 +38,7 @@ fn pulls() -> bool {
     pulls
 }
 
-/// A first request with these options, of so many bytes for the second data server, goes there.
+/// Checks that a first request for the second data server, changed by `change`, goes there.
 #[track_caller]
 fn is_led(node: &Node, name: &str, change: impl FnOnce(Segment) -> Segment) {
     let client = Client::of(HTTP);
@@ -79,8 +79,8 @@ fn what_is_longer_than_is_looked_at() {
     }
 }
 
-/// Segments that the kernel has merged go back out where they came in, which cuts them; elsewhere it would refuse
-/// them without a word.
+/// Segments that the kernel has merged may only leave by the interface that they came by, which cuts them. Another
+/// interface would refuse them silently, so they are dropped and counted.
 #[test]
 fn merged_segments() {
     let node = prepared();
@@ -110,7 +110,7 @@ fn merged_segments() {
     node.run(&packet.frame()).expect(Redirect, &counted);
 }
 
-/// All that the Host header and the end of the header are found by is behind the first pieces.
+/// The Host header and the end of the head are behind the first pieces, and are found there.
 #[test]
 fn what_is_far_behind_is_read() {
     let node = prepared();
@@ -169,7 +169,7 @@ fn what_is_not_for_us_passes_as_it_came() {
     }
 }
 
-/// The answer is shorter than the frame, or than what of the frame was linear.
+/// The answer is shorter than the frame, or than the linear part of the frame.
 #[test]
 fn nobody_can_answer_a_long_request() {
     let node = prepared();

@@ -1,5 +1,5 @@
-//! Packets whose headers lie. For a cluster address they are dropped and counted; all else is the
-//! kernel's to judge.
+//! Packets with wrong headers. Those for a cluster address are dropped and counted; all others are left to the
+//! kernel.
 
 use crate::{
     node::{Counted, Drop, Node, Pass, Tx, Verdict},
@@ -78,7 +78,7 @@ fn tcp_headers_that_lie() {
     table::run(&Node::cs(), cases);
 }
 
-/// The IP header's length decides where the packet ends: what is behind is padding.
+/// The IP header's length decides where the packet ends. Any bytes behind it are padding.
 #[test]
 fn a_shorter_length_makes_a_shorter_packet() {
     let node = Node::cs();
@@ -106,11 +106,12 @@ fn fragments_have_no_ports() {
     ];
     let node = Node::cs();
     table::run(&node, cases);
-    // The reserved bit alone makes none.
+    // The reserved bit alone does not make a fragment.
     node.run(&fragment(0x8000)).expect(Tx, &[("cs_claim", 1)]);
 }
 
-/// Also a fragment of LCCP, if its address is a service's; else the kernel puts it together.
+/// Malformed packets and fragments for other addresses pass to the kernel, except fragments of LCCP: those are always
+/// dropped.
 #[test]
 fn for_other_addresses_they_pass() {
     let other = |packet: Segment| Segment {

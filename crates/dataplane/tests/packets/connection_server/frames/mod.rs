@@ -1,4 +1,4 @@
-//! What is around the packets: layers, cards, pieces, and what is broken there.
+//! The frames around packets: layers, network cards, frames in several pieces, and broken frames.
 
 pub mod also_mac;
 pub mod cards;

@@ -1,4 +1,4 @@
-//! What is not for a service belongs to the kernel, untouched.
+//! A packet that is not for a service passes to the kernel, untouched.
 
 use etherparse::{EtherType, IpNumber};
 
@@ -79,7 +79,7 @@ fn it_passes_untouched() {
     table::run(&Node::cs(), cases.into());
 }
 
-/// What the LAN floods is somebody else's, who gets it as well.
+/// A frame that the LAN floods is for another node, which gets it as well.
 #[test]
 fn frames_for_other_nodes() {
     let node = Node::cs();
@@ -106,8 +106,8 @@ fn short_frames_of_ip() {
     node.run(&padded(frame, 10)).expect(Pass, &[]).untouched();
 }
 
-/// Responses go from the data server straight to the client. One that comes through here is a
-/// mistake in somebody's routes, and must show.
+/// Responses go from the data server straight to the client. A response that comes through the connection server
+/// shows a mistake in some node's routes, so it is counted.
 #[test]
 fn response_bytes_are_counted_and_pass() {
     let node = Node::cs();
@@ -124,7 +124,7 @@ fn response_bytes_are_counted_and_pass() {
         .untouched();
 }
 
-/// Without settings of any kind nothing is touched.
+/// Packets for an address without a service, such as that of a removed service, pass untouched.
 #[test]
 fn a_removed_service_is_the_kernels() {
     let node = Node::cs();

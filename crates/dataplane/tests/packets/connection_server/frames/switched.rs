@@ -1,4 +1,4 @@
-//! Frames that came through the switch: a client's frame inside another.
+//! Frames that came through the switch: a client's frame inside another one.
 
 use baton_abi::ETHER_SWITCHED;
 use etherparse::EtherType;
@@ -13,19 +13,19 @@ use crate::{
 /// The switch's MAC address.
 const SWITCH_MAC: [u8; 6] = [2, 0, 0, 0, 0, 254];
 
-/// As the switch got it, and sends it on.
+/// The frame that the switch makes of a client's frame.
 pub fn switched(frame: &[u8]) -> Vec<u8> {
     let mut inside = frame.to_vec();
     inside[..6].copy_from_slice(&SWITCH_MAC);
     switched_by(SWITCH_MAC, CS_MAC, &inside)
 }
 
-/// The same frame, inside one from here to there.
+/// Puts the frame inside another one that goes from `from` to `to`.
 pub fn switched_by(from: [u8; 6], to: [u8; 6], frame: &[u8]) -> Vec<u8> {
     ethernet(from, to, EtherType(ETHER_SWITCHED as u16), frame)
 }
 
-/// Answers go to where the client's frame came from, in the connection server's own name.
+/// An answer goes to the MAC address that the client's frame came from, from the connection server's own MAC address.
 #[test]
 fn a_client_is_answered_directly() {
     let node = Node::cs();
@@ -54,7 +54,7 @@ fn a_client_is_answered_directly() {
     assert_eq!(seen.packet().ethernet.destination, ds_mac(owner));
 }
 
-/// Also what another connection server gets as well.
+/// A frame for another connection server passes, also if the LAN floods it here.
 #[test]
 fn frames_for_other_nodes() {
     let node = Node::cs();
@@ -63,7 +63,7 @@ fn frames_for_other_nodes() {
     node.run(&flooded).expect(Pass, &[]).untouched();
 }
 
-/// What is the kernel's comes out, as if it had come here by itself.
+/// A frame for the kernel is taken out of the outer one, as if it had come here by itself.
 #[test]
 fn what_passes_is_taken_out() {
     let node = Node::cs();
@@ -73,7 +73,7 @@ fn what_passes_is_taken_out() {
     assert_eq!(seen.frame, frame);
 }
 
-/// A frame within a frame within a frame is no client's.
+/// Only one outer frame is taken off: no client's frame is inside two others.
 #[test]
 fn only_one_is_taken_out() {
     let node = Node::cs();

@@ -1,4 +1,5 @@
-//! Frames cut at every byte: a named counter or the kernel, never a crash and never XDP_ABORTED.
+//! Frames cut at every byte are counted by name or passed to the kernel. The program never crashes, and never returns
+//! XDP_ABORTED.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use baton_wire::{Message, Refusal};
 
 /// The shortest frame that a test run takes: an Ethernet header.
 const SHORTEST: usize = 14;
-/// Before this the IP header is not whole, and the frame not one of IPv4 to us.
+/// In a shorter frame the IP header is not whole, so the frame does not count as IPv4 for this node.
 const IP_HEADER_ENDS: usize = IP + 20;
 
 #[test]
@@ -57,14 +58,14 @@ fn a_refused() {
     };
     let packet = client.get(cookie).packet();
     let frame = to_cs(0, &message, node.now(), &key().lccp(), &packet);
-    // To no cluster address: the kernel judges what is not whole.
+    // The message is for no cluster address, so the kernel judges it if it is not whole.
     for length in SHORTEST..frame.len() {
         node.run(&frame[..length]).expect(Pass, &[]).untouched();
     }
     assert_eq!(node.tcb(&client).unwrap().owner, 0);
 }
 
-/// Cut, and the IP header's length cut as well, so that it does not lie.
+/// The frame is cut, and the length in its IP header is corrected to match.
 #[test]
 fn shorter_packets_that_do_not_lie() {
     let node = Node::cs();
@@ -82,7 +83,7 @@ fn shorter_packets_that_do_not_lie() {
         );
         seen_counters.extend(seen.counted.into_keys());
     }
-    // A header that is not whole, one without a payload, and then requests of any length.
+    // These stand for a TCP header that is not whole, a segment without payload, and requests of any length.
     let expected = ["bad_tcp", "cs_adopt", "cs_adopt_again", "cs_handshake_ack"];
     assert!(seen_counters.iter().eq(expected), "{seen_counters:?}");
 }

@@ -15,17 +15,17 @@ use crate::{
     segment::Segment,
 };
 
-/// In a message's header; its flags are behind it.
+/// The offset of the command in a message's frame. The flags are the byte behind it.
 const COMMAND: usize = LCCP + 2;
 
-/// A connection server whose first data server has the next connection.
+/// A connection server with routes by name: the first data server gets a connection that asks for `/ds1/`.
 fn node() -> Node {
     let node = Node::fresh_cs();
     routes_by_name(&node);
     node
 }
 
-/// The others of the pool take what comes.
+/// Marks the first data server as dead. The others of its pool get the requests that come.
 fn kill_first(node: &Node) {
     mark_first(node, DATA_SERVER_DEAD);
 }
@@ -42,7 +42,8 @@ fn mark_first(node: &Node, flag: u32) {
     }
 }
 
-/// It refuses messages: what it has goes on, and what it cannot have got goes to another.
+/// A data server takes no messages: the connections that it has go on, and a request that cannot have reached it goes
+/// to another one.
 #[test]
 fn of_a_data_server_that_does_not_hear_only_what_it_has_goes_on() {
     let node = node();
@@ -52,7 +53,7 @@ fn of_a_data_server_that_does_not_hear_only_what_it_has_goes_on() {
     again.seq -= get("/ds1/").len() as u32;
     let again = again.data(get("/ds1/"));
 
-    // The response comes.
+    // The response comes, so the data server has the connection.
     let before = connection.entry(&node);
     connection.ack += ANSWER;
     let ack = connection.empty();
@@ -64,7 +65,7 @@ fn of_a_data_server_that_does_not_hear_only_what_it_has_goes_on() {
     assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
     assert_eq!(connection.entry(&node).owner, 0);
 
-    // It does not come, and the request does.
+    // The response does not come, and the client sends the request again.
     let key = node.tcb_key(&connection.client);
     node.connection_server().set_tcb(&key, &before).unwrap();
     let seen = node
@@ -75,15 +76,16 @@ fn of_a_data_server_that_does_not_hear_only_what_it_has_goes_on() {
     assert_eq!(message.message, adopt(&connection.client));
     assert_eq!(connection.entry(&node).owner, 1);
 
-    // Nor when it is dead as well.
+    // If the data server is dead as well, the request goes to another one too, and `cs_deaf` is not counted.
     node.connection_server().set_tcb(&key, &before).unwrap();
     mark_first(&node, DATA_SERVER_DEAF | DATA_SERVER_DEAD);
     let seen = node.run(&again.frame());
     seen.expect(Tx, &[("cs_orphan_adopt", 1)]);
 }
 
-/// Behind a router clients' packets are in messages too, and it refuses them. It may still be sending, and nobody can
-/// have it stop: what it has begun waits for it, and only what it cannot have got goes to another.
+/// Behind a router clients' packets travel in messages too, which the data server refuses. It may still be sending,
+/// and nobody can make it stop. So connections that it has wait for it, and only a request that cannot have reached
+/// it goes to another one.
 #[test]
 fn behind_a_router_what_it_has_waits_for_it() {
     let node = node();
@@ -100,7 +102,8 @@ fn behind_a_router_what_it_has_waits_for_it() {
         assert_eq!(connection.entry(&node).owner, 0);
     };
 
-    // Of the response, of a next request, whoever is to answer it, and of that one again.
+    // An acknowledgement of the response, a next request for any pool, and that request once more all go to the
+    // owner.
     connection.ack += ANSWER;
     let ack = connection.empty();
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
@@ -112,7 +115,7 @@ fn behind_a_router_what_it_has_waits_for_it() {
     let seen = node.run(&next.frame()).expect(Tx, &forwarded(&next));
     is_forwarded(&connection, &seen, &next);
 
-    // Nobody has answered its first request.
+    // The first request is not answered yet.
     let key = node.tcb_key(&connection.client);
     node.connection_server().set_tcb(&key, &unanswered).unwrap();
     let seen = node.run(&again.frame());
@@ -138,7 +141,8 @@ fn a_request_that_nobody_has_answered_goes_to_another() {
     assert_eq!(connection.entry(&node).owner, 1);
 }
 
-/// As an ADOPT that begins in the middle of a response, to the third data server.
+/// Checks that the acknowledgement goes to the third data server, as an ADOPT that begins in the middle of a
+/// response.
 #[track_caller]
 pub fn goes_to_the_rest(node: &Node, ack: &Segment) {
     let seen = node.run(&ack.frame()).expect(Tx, &[("cs_resume", 1)]);
@@ -148,7 +152,8 @@ pub fn goes_to_the_rest(node: &Node, ack: &Segment) {
     assert_eq!(seen.frame[INNER..], ack.packet());
 }
 
-/// A client that is silent, for however long, may wait for a response: only the word of its owner says that it does not.
+/// A silent client may wait for a response, however long it is silent. Only the owner can say that its connection is
+/// at rest.
 #[test]
 fn a_muster_finds_who_is_not_at_rest() {
     let node = node();
@@ -175,7 +180,7 @@ fn a_muster_finds_who_is_not_at_rest() {
     assert!(node.tcb(&elsewhere.client).is_some());
 }
 
-/// The first data server tells that the connection is at rest where this acknowledgement is.
+/// The first data server says that the connection is at rest at the numbers of this acknowledgement.
 pub fn tell_rest(node: &Node, connection: &Connection, ack: &Segment) {
     let message = Message::Moved {
         flow: flow(&connection.client),
@@ -187,7 +192,8 @@ pub fn tell_rest(node: &Node, connection: &Connection, ack: &Segment) {
     node.run(&told).expect(Drop, &[("cs_rest", 1)]);
 }
 
-/// It may have handed the connection on, and its word be lost. Who has it says so: asked for it, or because it is at rest there.
+/// A dead data server may have handed the connection on, and its MOVED may be lost. The data server that has the
+/// connection says so, because it was asked or because the connection is at rest there.
 #[test]
 fn of_the_dead_whoever_has_a_connection_is_believed() {
     for next in [None, Some(short(ds(1)))] {
@@ -212,7 +218,7 @@ fn of_the_dead_whoever_has_a_connection_is_believed() {
             ))
         };
         const MISMATCH: &[(&str, u64)] = &[("lccp_mismatch", 1)];
-        // While the owner lives, only that is.
+        // While the owner lives, only the owner is believed.
         says(1, &ack).expect(Drop, MISMATCH);
         kill_first(&node);
         let mut far = connection;
@@ -228,7 +234,7 @@ fn of_the_dead_whoever_has_a_connection_is_believed() {
     }
 }
 
-/// As long as they are asked nobody is told anything, and no request goes to a third one.
+/// As long as the other data servers are being asked, no client gets an answer, and no request goes to another one.
 #[test]
 fn until_the_others_have_been_asked_everything_waits() {
     let node = node();
@@ -247,7 +253,7 @@ fn until_the_others_have_been_asked_everything_waits() {
     }
 }
 
-/// Those that were asked for the connections of the dead and have them not.
+/// A NONE from a data server that was asked for a dead one's connections and does not have this one changes nothing.
 #[test]
 fn who_does_not_have_a_connection_of_the_dead_changes_nothing() {
     let node = node();

@@ -1,4 +1,5 @@
-//! Connections whose data server is dead, and had seen to their requests: what it told of the current one is kept.
+//! Connections whose data server is dead and had a door for their requests. The connection servers keep the current
+//! request as it told them.
 
 use baton_abi::{Change, DATA_SERVER_DEAD, KeptRequest, TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING};
 use baton_dataplane::{Moving, Orphans, Step};
@@ -27,8 +28,8 @@ fn kill_first(node: &Node) {
     node.plane().set_data_server(0, &way).unwrap();
 }
 
-/// The first data server is answering its second request, which nothing here says but what is kept: from `ahead` bytes beyond what
-/// the client has.
+/// A connection whose second request the first data server is answering. Only the kept request shows this here. Its
+/// response begins `ahead` bytes beyond what the client has.
 pub fn answering(node: &Node, orphans: &Orphans, ahead: u32) -> (Connection, KeptRequest) {
     let mut connection = Connection::open(node, get("/ds1/"));
     connection.ack += ANSWER;
@@ -67,7 +68,7 @@ fn change(
     }
 }
 
-/// Only as long as the client has sent nothing behind the request, and is in the middle of its response.
+/// The client waits only as long as it has sent nothing behind the request and is in the middle of its response.
 #[test]
 fn who_is_in_the_middle_of_a_response_waits() {
     for (name, ahead, more, counted) in [
@@ -94,7 +95,8 @@ fn who_is_in_the_middle_of_a_response_waits() {
     node.run(&connection.empty().frame()).expect(Tx, RESET);
 }
 
-/// What the daemon looks for is found however long its client was silent, and known by the request from then on.
+/// The daemon finds a connection however long its client was silent. From then on the connection is known by its
+/// request.
 #[test]
 fn it_is_found_and_known_by_what_is_kept() {
     let (node, orphans) = node();
@@ -117,13 +119,13 @@ fn it_is_found_and_known_by_what_is_kept() {
     known.next = 0;
     let named = orphans.change(known).unwrap().expect("is as it was");
     assert_eq!((named.owner, named.request_seq), (0, kept.request_seq));
-    // By that it is known also when nothing is kept of it any more.
+    // The entry has the request's number, so the connection is known by it even when nothing is kept of it anymore.
     let nothing = KeptRequest::default();
     orphans.keep(&key, &nothing).unwrap();
     assert!(orphans.change(known).unwrap().is_some());
 }
 
-/// A client that has sent more has a request under way that nobody has.
+/// A client that has sent more has a further request under way, which no data server has.
 #[test]
 fn who_has_sent_more_is_not_known_by_it() {
     let (node, orphans) = node();
@@ -134,7 +136,7 @@ fn who_has_sent_more_is_not_known_by_it() {
     assert_eq!(orphans.change(known).unwrap(), None);
 }
 
-/// The agent's socket begins behind the request, and nowhere else.
+/// Only an empty acknowledgement right behind the request goes as ADOPT, because the agent's socket begins there.
 #[test]
 fn acknowledgements_go_to_who_has_the_rest() {
     let (node, orphans) = node();
@@ -145,7 +147,7 @@ fn acknowledgements_go_to_who_has_the_rest() {
     let ack = connection.empty();
     goes_to_the_rest(&node, &ack);
 
-    // If it has the connection, it has this too; if not, the client sends it again.
+    // If the data server has the connection, it takes this packet too. If not, the client sends the packet again.
     let next = connection.data(get("/ds1/b"));
     connection.send(&node, &next).expect(Tx, &forwarded(&next));
     let ack = connection.empty();
@@ -153,7 +155,8 @@ fn acknowledgements_go_to_who_has_the_rest() {
     assert_eq!(seen.packet().ethernet.destination, ds_mac(2));
 }
 
-/// Its data server drains: the response goes if nothing but it is under way, and the entry stays one that its owner sees to.
+/// The data server drains. The response moves if nothing else is under way, and the entry stays one whose requests
+/// its owner judges.
 #[test]
 fn who_is_in_the_middle_of_a_response_may_leave() {
     for (name, ahead, more, is_begun) in [
@@ -189,7 +192,7 @@ fn who_is_in_the_middle_of_a_response_may_leave() {
     }
 }
 
-/// The entry says which request it is about.
+/// A change that leaves the owner as it is, and only has the entry name its current request.
 pub fn change_to_itself(node: &Node, connection: &Connection, kept: &KeptRequest) -> Change {
     Change {
         next: 0,
@@ -197,8 +200,7 @@ pub fn change_to_itself(node: &Node, connection: &Connection, kept: &KeptRequest
     }
 }
 
-/// The first data server tells that a connection, of which it has answered one request, is at rest. Then it dies, and whoever is
-/// chosen is the second one.
+/// A connection of which the first data server has answered one request and has said that it is at rest.
 fn at_rest(node: &Node) -> Connection {
     let mut connection = Connection::open(node, get("/ds1/"));
     connection.ack += ANSWER;
@@ -213,7 +215,8 @@ fn kill_owner(node: &Node) {
     node.set_choices(HTTP_SERVICE, &[1, 1, 1]);
 }
 
-/// Whatever pool its request before was of. What comes again is adopted again until the client has something of the response.
+/// The next request goes to another data server, whatever pool the request before was routed to. Until the client has
+/// something of the response, a retransmission is sent as ADOPT again.
 #[test]
 fn who_is_at_rest_goes_elsewhere_with_its_next_request() {
     let (node, orphans) = node();
@@ -240,7 +243,8 @@ fn who_is_at_rest_goes_elsewhere_with_its_next_request() {
     assert_eq!(u32::from(entry.state), TCB_AT_DOOR);
 }
 
-/// A request that may be done twice, or of which the client has something, is nobody else's; nor is one behind it.
+/// No other data server gets a request that would perhaps be done twice, or whose response has begun. A request
+/// behind another one goes to no other data server either.
 #[test]
 fn only_the_next_request_goes_elsewhere() {
     const POST: &str = "POST /ds1/ HTTP/1.1\r\nContent-Length: 1\r\n\r\nx";
@@ -269,7 +273,7 @@ fn only_the_next_request_goes_elsewhere() {
     }
 }
 
-/// While its owner lives nothing is another's.
+/// While its owner lives, a connection at rest stays with it.
 #[test]
 fn who_is_at_rest_stays_with_a_living_owner() {
     let (node, _) = node();

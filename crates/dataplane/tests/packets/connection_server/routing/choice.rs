@@ -1,4 +1,4 @@
-//! Which data server: what the daemon wrote into the choices, picked in turn or by client.
+//! Which data server gets a connection: the daemon writes the choices, and one is picked in turn or by client.
 
 use std::{collections::BTreeMap, net::SocketAddrV4};
 
@@ -52,14 +52,15 @@ fn one_client_one_data_server() {
         assert_eq!(of_this_host, [first; 3]);
         *owners.entry(first).or_insert(0) += 1;
     }
-    // A third each on average; less than half of that would be no hash.
+    // Each gets a third on average; with less than half of that the hash would not spread.
     assert!(
         owners.len() == 3 && owners.values().all(|&n| n > 33),
         "{owners:?}"
     );
 }
 
-/// The same choices and seed choose the same on another connection server, and after a restart.
+/// With the same choices and seed, another connection server makes the same choice, and so does this one after a
+/// restart.
 #[test]
 fn a_hash_is_the_same_everywhere() {
     let (one, other) = (Node::cs(), Node::cs());
@@ -105,7 +106,7 @@ fn the_other_bank() {
     }
 }
 
-/// The last pool, its second bank, its last choice, the last data server.
+/// The last pool, its second bank, its last choice and the last data server work like any others.
 #[test]
 fn the_far_ends_of_the_maps() {
     const LAST: u16 = MAX_POOLS as u16 - 1;
@@ -134,7 +135,7 @@ fn the_far_ends_of_the_maps() {
     assert_eq!(node.connections(255), 1);
 }
 
-/// A new connection of one of 256 hosts.
+/// A new connection from one of 256 client addresses.
 fn client(host: u8) -> Client {
     let client = Client::of(BY_CLIENT);
     let address = SocketAddrV4::new([203, 0, 113, host].into(), client.address.port());

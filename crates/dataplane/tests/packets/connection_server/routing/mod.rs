@@ -1,4 +1,4 @@
-//! To which pool and which data server a first request goes, and what is counted of it.
+//! The routing of first requests: to which pool and data server each goes, and what is counted for it.
 
 pub mod choice;
 pub mod path_hash;

@@ -1,4 +1,5 @@
-//! A pool by path: a path is always the same data server's, whoever asks for it and however.
+//! A pool whose policy goes by path: a path always goes to the same data server, whatever client asks for it, and
+//! how.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use baton_abi::Pool;
 use crate::connection_server::http::{Connection, get, route};
 use crate::node::Node;
 
-/// The pool that is by path.
+/// The pool whose policy goes by path.
 const POOL: u16 = 5;
 
 fn prepared() -> Node {
@@ -38,7 +39,7 @@ fn the_same_path_is_the_same_data_server() {
     }
 }
 
-/// A third each on average; less than half of that would be no hash.
+/// Each gets a third on average; with less than half of that the hash would not spread.
 #[test]
 fn paths_are_spread() {
     let node = prepared();
@@ -62,7 +63,7 @@ fn paths_are_spread() {
     }
 }
 
-/// The same choices and seed choose the same on another connection server.
+/// With the same choices and seed, another connection server makes the same choices. Another seed makes others.
 #[test]
 fn a_hash_is_the_same_everywhere_and_another_with_another_seed() {
     let (one, other) = (prepared(), prepared());
@@ -81,7 +82,7 @@ fn a_hash_is_the_same_everywhere_and_another_with_another_seed() {
     assert_ne!(owners(&one), owners(&other));
 }
 
-/// Who does not know the cluster's hash key cannot know where a path has its home.
+/// A client that does not know the cluster's hash key cannot know which data server a path belongs to.
 #[test]
 fn another_key_is_another_hash() {
     let (one, same, other) = (prepared(), prepared(), prepared());
@@ -96,13 +97,13 @@ fn another_key_is_another_hash() {
         other.change(|settings| settings.hash_key[word] ^= 1);
         let after = owners(&other);
         let moved = before.iter().zip(&after).filter(|(a, b)| a != b).count();
-        // Two thirds on average.
+        // Two thirds of the paths move on average.
         assert!((20..60).contains(&moved), "word {word}: {moved}");
         assert_eq!(after, owners(&other));
     }
 }
 
-/// Where there is no path to hash, everybody's turn comes.
+/// Requests without a path to hash go to the data servers in turn.
 #[test]
 fn without_a_path() {
     let node = prepared();

@@ -9,7 +9,7 @@ use crate::{
     node::Node,
 };
 
-/// Of requests that no route takes.
+/// The pool of requests that no route takes.
 const REST: u16 = HTTP_SERVICE;
 const A: u16 = first_pool_of_one();
 const B: u16 = A + 1;
@@ -47,7 +47,7 @@ fn the_longest_path() {
     }
 }
 
-/// A method of any length: the path begins behind it. It need not be one that may move.
+/// The path is found behind a method of any length, also behind one whose connection may not move.
 #[test]
 fn every_method() {
     let node = Node::cs();
@@ -60,7 +60,7 @@ fn every_method() {
     }
 }
 
-/// A header of several segments: its first has the path and the host.
+/// A request's head may come in several segments: the first one has the path and the host.
 #[test]
 fn half_a_request_is_routed() {
     let node = Node::cs();
@@ -75,7 +75,7 @@ fn half_a_request_is_routed() {
     }
 }
 
-/// As long as a route can be, and targets around that length.
+/// Targets as long as a route can be, and of lengths around that.
 #[test]
 fn targets_of_every_length() {
     let longest = PATH_BYTES as usize;
@@ -91,12 +91,12 @@ fn targets_of_every_length() {
         };
         assert_eq!(pool_of(&node, &get(&path(bytes))), pool, "{bytes} bytes");
     }
-    // What differs in its last byte is another.
+    // A path that differs from a route only in its last byte does not match it.
     let other = format!("{}y", path(longest - 1));
     assert_eq!(pool_of(&node, &get(&other)), B);
 }
 
-/// An exact name before a pattern, a pattern before none.
+/// An exact name goes before a pattern, and a pattern before the routes of any host.
 #[test]
 fn the_host() {
     let node = Node::cs();
@@ -124,7 +124,7 @@ fn the_host() {
         ("xwww.example.org", C),
         ("www.example.org.example.org", C),
         ("a.example.org:8080", C),
-        // Neither the name itself nor what only ends like it is below a name.
+        // A pattern matches neither the name itself nor a name that only ends like it.
         ("example.org", A),
         ("badexample.org", A),
         ("www.example.orgs", A),
@@ -149,7 +149,7 @@ fn the_host() {
     }
 }
 
-/// How its line may look.
+/// The forms that a Host line may have.
 #[test]
 fn the_host_line() {
     let node = Node::cs();
@@ -174,7 +174,7 @@ fn the_host_line() {
     assert_eq!(pool_of(&node, "GET / HTTP/1.0\r\n\r\n"), A);
 }
 
-/// At every offset from a word's beginning.
+/// The Host header is found at every offset from a word's beginning.
 #[test]
 fn the_host_anywhere() {
     let node = Node::cs();
@@ -187,13 +187,13 @@ fn the_host_anywhere() {
         let behind = format!("GET / HTTP/1.1\r\nX: {x}\r\nHost: www.example.org\r\n\r\n");
         assert_eq!(pool_of(&node, &behind), B, "{filler}");
     }
-    // To the end of the largest segment.
+    // The Host header is found up to the end of the largest segment.
     let x = "x".repeat(1300);
     let far = format!("GET / HTTP/1.1\r\nX: {x}\r\nHost: www.example.org\r\n\r\n");
     assert_eq!(pool_of(&node, &far), B);
 }
 
-/// A host has its own paths; those of any host are not among them unless they were written there.
+/// A host has only its own paths. The paths of any host count for it only if they were written there, too.
 #[test]
 fn paths_of_a_host() {
     let node = Node::cs();
@@ -214,7 +214,7 @@ fn paths_of_a_host() {
     }
 }
 
-/// Nothing is looked up that the service does not say it has.
+/// The program looks up only what the service's flags say that it has.
 #[test]
 fn services_without_hosts_or_paths() {
     let node = Node::cs();
@@ -228,7 +228,7 @@ fn services_without_hosts_or_paths() {
     assert_eq!(pool_of(&node, &request), REST);
 }
 
-/// Another service's routes are none of this one's.
+/// A service does not use another service's routes.
 #[test]
 fn routes_are_a_services_own() {
     let node = Node::cs();
@@ -250,7 +250,8 @@ fn routes_change_while_they_are_used() {
     assert_eq!(pool_of(&node, &get("/a/b")), REST);
 }
 
-/// `www.example.org` is 1, `*.example.org` 2, the node's own address 3, and the longest there can be 4.
+/// `www.example.org` is host 1, `*.example.org` host 2, the node's own address host 3, and the longest possible name
+/// 4.
 fn hosts(node: &Node) {
     let hosts = [
         (HostKey::exact("www.example.org").unwrap(), 1),

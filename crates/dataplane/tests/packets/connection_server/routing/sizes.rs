@@ -1,4 +1,4 @@
-//! Size classes: requests for large content have a pool of their own, where no route takes them.
+//! Size classes: requests for large content have a pool of their own, unless a route takes them.
 
 use std::collections::BTreeSet;
 
@@ -48,12 +48,12 @@ fn entry(service: u16, path: &str) -> (u16, u64) {
 #[track_caller]
 fn owner(node: &Node, request: &str) -> u16 {
     let owner = Connection::open(node, request).entry(node).owner;
-    // Whoever read it: nobody else may answer.
+    // Whichever way the request was read, only these two may answer it.
     assert!(owner == SMALL || owner == LARGE, "{owner}");
     owner
 }
 
-/// However long the path, whatever stands behind it, and whoever asks how.
+/// A large path is recognised whatever its length, its query, the method and the host.
 #[test]
 fn a_large_path_and_no_other() {
     for length in 1..=PathHash::LONGEST {
@@ -68,7 +68,7 @@ fn a_large_path_and_no_other() {
         ] {
             assert_eq!(owner(&node, &request), LARGE, "{length}: {request:?}");
         }
-        // Of the root these are no paths.
+        // With the root these targets would not be proper paths.
         if length == 1 {
             continue;
         }
@@ -83,11 +83,11 @@ fn a_large_path_and_no_other() {
     }
 }
 
-/// The golden vectors, as the program hashes them.
+/// The program computes the hashes of the golden vectors.
 #[test]
 fn hashes_are_those_of_the_vectors() {
     let node = prepared(&[]);
-    // Without routes the program hashes a path as it is written, whatever servers read.
+    // Without routes the program hashes a path as it is written, even if servers would read another one.
     node.change_flags(|flags| flags & !SERVICE_PATHS);
     for vector in vectors("path-hash", 7) {
         let path = vector.field("path");
@@ -101,7 +101,8 @@ fn hashes_are_those_of_the_vectors() {
     }
 }
 
-/// Who does not know the key cannot make a path pass for a large one: these pairs collided when there was no key.
+/// A client that does not know the key cannot make a path pass for a large one. These pairs would collide without a
+/// key.
 #[test]
 fn paths_that_collided_without_a_key_do_not() {
     for [one, other] in COLLIDED_WITHOUT_A_KEY {
@@ -111,7 +112,7 @@ fn paths_that_collided_without_a_key_do_not() {
     }
 }
 
-/// What a node with another hash key says means nothing here.
+/// The hashes of a node with another hash key match no path here.
 #[test]
 fn another_key_is_another_hash() {
     let node = prepared(&["/large"]);
@@ -120,7 +121,7 @@ fn another_key_is_another_hash() {
     assert_eq!(owner(&node, &get("/large")), SMALL);
 }
 
-/// A path of which the program sees no end cannot be known.
+/// A path whose end the program does not see cannot be found in the set, so it counts as small.
 #[test]
 fn paths_that_are_too_long() {
     let longest = format!("/{}", "p".repeat(PathHash::LONGEST - 1));
@@ -131,7 +132,7 @@ fn paths_that_are_too_long() {
     }
 }
 
-/// With the next request a connection goes to where its content is, and back.
+/// A route takes its requests before the size classes do.
 #[test]
 fn routes_come_first() {
     let node = prepared(&["/large", "/held/large"]);
@@ -144,7 +145,7 @@ fn routes_come_first() {
     assert_eq!(owner(&node, &get("/large")), LARGE);
 }
 
-/// Neither where the service has no size classes, nor for another one's paths.
+/// A path is not large if the service has no size classes, or if only another service lists it.
 #[test]
 fn only_where_it_is_wanted() {
     let node = prepared(&[]);
@@ -165,7 +166,7 @@ fn only_where_it_is_wanted() {
     assert_eq!(owner(&node, &get("/large")), SMALL);
 }
 
-/// The set is another one: what went is small again, and what stays is never missing.
+/// A new set replaces the old one. A path that is missing from it is small again, and one that stays is always found.
 #[test]
 fn sets_replace_each_other() {
     let node = prepared(&["/a", "/b"]);

@@ -1,4 +1,4 @@
-//! Tallies: what a route, a pool and a data server had to do, and for how many bytes.
+//! Tallies: how many requests and bytes a route, a pool and a data server had.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ use crate::{
 const ROUTES: [u16; 2] = [MAX_SERVICES as u16, MAX_SERVICES as u16 + 1];
 const POOLS: [u16; 2] = [first_pool_of_one(), first_pool_of_one() + 1];
 
-/// `/ds1/` and `/ds2/` are one data server's each, and tallied by number: here, as no door does.
+/// A node that routes `/ds1/` and `/ds2/` to one data server each, under route numbers. The connection server tallies
+/// them, because the service has no door.
 fn prepared() -> Node {
     let node = Node::fresh_cs();
     let routes = [0, 1].map(|index| {
@@ -36,7 +37,7 @@ fn tally(node: &Node, of: Tallied) -> Tally {
     node.routing().tally(of).unwrap()
 }
 
-/// Of one of the two routes, its pool and its data server: requests and bytes.
+/// Checks the requests and bytes of one of the two routes, of its pool and of its data server.
 #[track_caller]
 fn expect(node: &Node, index: usize, requests: u64, bytes: u64) {
     for of in [
@@ -49,7 +50,7 @@ fn expect(node: &Node, index: usize, requests: u64, bytes: u64) {
     }
 }
 
-/// A service that no door judges: its first request, and the bytes of all its answers.
+/// For a service without a door, the connection server counts the first request, and the bytes of all its responses.
 #[test]
 fn what_no_door_counts() {
     let node = Node::fresh_cs();
@@ -74,7 +75,7 @@ fn what_no_door_counts() {
     }
 }
 
-/// FIN and RST end what is counted for; a later acknowledgement still counts.
+/// A FIN or RST has the bytes counted. An acknowledgement that comes later still counts.
 #[test]
 fn the_last_answer_counts_at_the_end() {
     for flags in ["FA", "R", "RA"] {
@@ -90,7 +91,7 @@ fn the_last_answer_counts_at_the_end() {
     }
 }
 
-/// One response of more than 32 bits can say, as acknowledgements tell of it bit by bit.
+/// A response of more bytes than 32 bits can count is counted from many acknowledgements.
 #[test]
 fn a_download_of_more_than_4_gib() {
     let node = prepared();
@@ -105,7 +106,7 @@ fn a_download_of_more_than_4_gib() {
     expect(&node, 0, 1, u64::from(step) * steps);
 }
 
-/// One acknowledgement of much that came fast is as far away as a jump, and an answer all the same.
+/// An acknowledgement of much that came fast is as far away as a jump, and still counts as a response.
 #[test]
 fn a_large_step_is_an_answer() {
     for step in [(1 << 20) + 1, 8 << 20, (1 << 30) - 1] {
@@ -114,7 +115,7 @@ fn a_large_step_is_an_answer() {
         connection.ack = connection.ack.wrapping_add(step);
         node.run(&connection.empty().frame());
         expect(&node, 0, 1, step.into());
-        // From elsewhere in what the client sends it is none.
+        // An acknowledgement with another sequence number does not count.
         connection.seq = connection.seq.wrapping_add(1 << 20);
         connection.ack = connection.ack.wrapping_add(step);
         node.run(&connection.empty().frame());
@@ -123,7 +124,7 @@ fn a_large_step_is_an_answer() {
     }
 }
 
-/// A late packet is a jump back, and the next one a jump to where the connection is.
+/// A late packet is a jump back, and the packet after it jumps to where the connection is: neither counts again.
 #[test]
 fn nothing_counts_twice() {
     let node = prepared();
@@ -140,7 +141,7 @@ fn nothing_counts_twice() {
     expect(&node, 0, 1, (2 << 20) + 10);
 }
 
-/// What is too far ahead to be an acknowledgement is not believed, and counts for nobody.
+/// An acknowledgement number that is too far ahead is not believed, and its bytes are counted for nobody.
 #[test]
 fn a_jump_is_no_answer() {
     let node = prepared();
@@ -157,7 +158,7 @@ fn a_jump_is_no_answer() {
     expect(&node, 0, 1, 340);
 }
 
-/// The sweep counts what a quiet connection has had, once.
+/// The sweep counts the bytes of a quiet connection, once.
 #[test]
 fn a_sweep_counts_what_is_quiet() {
     const LONG: Duration = Duration::from_secs(3600);
@@ -188,7 +189,7 @@ fn a_sweep_counts_what_is_quiet() {
     expect(&node, 0, 1, 900);
 }
 
-/// REFUSED: the request goes on to another data server, and is that one's.
+/// REFUSED: the request goes on to another data server and is counted for that one.
 #[test]
 fn a_request_that_is_refused() {
     let node = prepared();
@@ -211,7 +212,8 @@ fn a_request_that_is_refused() {
     assert_eq!(tally(&node, Tallied::Route(HTTP_SERVICE)).requests, 1);
 }
 
-/// What owners see to they count. Here only who is given connections counts, and what no owner will see.
+/// Owners count the requests that they judge. The connection server then counts only the connections that each data
+/// server is given, and the requests that no owner will see.
 #[test]
 fn what_owners_count() {
     let node = prepared();
@@ -267,7 +269,7 @@ fn what_owners_count() {
     }
 }
 
-/// A request all the same, and one that nobody answered.
+/// A request that no data server can answer counts as a request, and as unavailable.
 #[test]
 fn nobody_to_answer() {
     let node = prepared();
@@ -284,7 +286,7 @@ fn nobody_to_answer() {
     }
 }
 
-/// A number that is another's from now on begins at nothing.
+/// A route number that gets another meaning begins with an empty tally.
 #[test]
 fn a_cleared_tally() {
     let node = prepared();
@@ -296,7 +298,8 @@ fn a_cleared_tally() {
     assert_eq!(tally(&node, Tallied::Pool(POOLS[0])).requests, 1);
 }
 
-/// A new connection on the ports of an old one: what that had is counted, and it begins at nothing.
+/// A new connection begins on the ports of an old one. The old one's bytes are counted, and the new one begins at
+/// zero.
 #[test]
 fn the_port_is_used_again() {
     let node = prepared();
@@ -310,7 +313,7 @@ fn the_port_is_used_again() {
     expect(&node, 1, 1, 0);
 }
 
-/// Indices that are none harm nothing.
+/// A route number that is out of range does no harm.
 #[test]
 fn a_route_out_of_range() {
     let node = prepared();
