@@ -1,5 +1,5 @@
-//! Compiles the headers in `bpf/abi` for the BPF target and turns the BTF of it into Rust: one definition
-//! of every struct and constant, in C.
+//! Compiles the headers in `bpf/abi` for the BPF target and turns their BTF into Rust, so that every struct and
+//! constant is defined once, in C.
 
 use std::{env, fmt::Write as _, fs, path::PathBuf, process::Command};
 
@@ -43,8 +43,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// An enum becomes a table of its names and one constant each. Not a Rust enum: values come from
-/// other machines, and parsing them is `baton-wire`'s business.
+/// Writes an enum as one constant for each member and a table of their names. It does not become a Rust enum, because
+/// values come from other machines, and `baton-wire` parses them.
 fn write_enum(rust: &mut String, kind: &types::Enum<'_>) -> Result<()> {
     let name = kind
         .name()

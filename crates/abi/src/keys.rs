@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use crate::{HOST_BYTES, HostKey, PATH_BYTES, RouteKey, ServiceKey, TcbKey};
 
 impl ServiceKey {
-    /// The key of the service at this address and port; of the cluster address alone with port 0.
+    /// The key of the service at this address and port. With port 0 it is the key of the cluster address alone.
     pub fn of(at: SocketAddrV4) -> Self {
         Self {
             cluster: short_address(*at.ip()),
@@ -14,7 +14,7 @@ impl ServiceKey {
         }
     }
 
-    /// What this is the key of.
+    /// The address and port that this is the key of.
     pub fn socket_address(&self) -> SocketAddrV4 {
         let cluster = Ipv4Addr::from(self.cluster.to_ne_bytes());
         SocketAddrV4::new(cluster, u16::from_be(self.be_port))
@@ -22,7 +22,7 @@ impl ServiceKey {
 }
 
 impl TcbKey {
-    /// The key of the connection between these two.
+    /// The key of the connection between this client and this service.
     pub fn of(client: SocketAddrV4, service: SocketAddrV4) -> Self {
         Self {
             client: client.ip().to_ipv6_mapped().octets(),
@@ -34,7 +34,8 @@ impl TcbKey {
 }
 
 impl TcbKey {
-    /// The two ends of the connection, the client's and the cluster's, if they are IPv4.
+    /// The two ends of the connection, the client's and the cluster's. A client's address that is not IPv4 is given as
+    /// 0.0.0.0.
     pub fn ends(&self) -> (SocketAddrV4, SocketAddrV4) {
         let client = std::net::Ipv6Addr::from(self.client);
         (
@@ -96,12 +97,12 @@ impl RouteKey {
     }
 }
 
-/// A key's length, as the kernel's trie counts it.
+/// The length of a key in bits, as the kernel's trie counts it.
 fn prefix_bits(bytes: usize) -> u32 {
     bytes as u32 * 8 // of a key of a few hundred bytes: it fits
 }
 
-/// A node's or cluster's address where 32 bits must do, as it is in a packet.
+/// The address of a node or cluster in 32 bits, in the byte order that it has in a packet.
 pub fn short_address(address: Ipv4Addr) -> u32 {
     u32::from_ne_bytes(address.octets())
 }

@@ -1,4 +1,4 @@
-//! What a pool says of its members.
+//! The members of a pool.
 
 use crate::Pool;
 

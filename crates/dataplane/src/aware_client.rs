@@ -1,5 +1,5 @@
-//! An aware client: its packets go to the data server of each connection themselves, once that has said where it
-//! is. A client host is no node, and has neither the cluster's configuration nor its key.
+//! An aware client sends its packets to the data server of each connection itself, once that data server has said
+//! where it is. A client host is no node, and has neither the cluster's configuration nor its key.
 
 use std::{
     fs::{self, File},
@@ -34,7 +34,7 @@ skeleton!(skeleton, "/client.skel.rs");
 pub struct Ipv4Network {
     /// Any address of it.
     pub address: Ipv4Addr,
-    /// Ones where all its addresses are alike.
+    /// The bits in which all its addresses are alike are ones.
     pub mask: Ipv4Addr,
 }
 
@@ -43,13 +43,14 @@ pub struct Ipv4Network {
 pub struct ClientOptions {
     /// Index of the interface by which its packets leave.
     pub interface: u32,
-    /// The network there: who is in it is reached without a router.
+    /// The network at that interface. Its hosts are reached without a router.
     pub lan: Ipv4Network,
     /// Cookie of its network namespace.
     pub netns: u64,
-    /// Whom it is aware of: cluster addresses and ports.
+    /// The services that it is aware of, by cluster address and port.
     pub services: Vec<SocketAddrV4>,
-    /// Data servers elsewhere are not believed; `None`: they may be anywhere.
+    /// The network in which data servers are believed to be. Data servers elsewhere are not believed. With `None` they
+    /// may be anywhere.
     pub within: Option<Ipv4Network>,
     /// Seconds of silence on a connection, after which its data server is asked whether it is there; 0: never.
     pub silence: u16,
@@ -58,14 +59,14 @@ pub struct ClientOptions {
 /// The programs of an aware client, loaded but nowhere attached.
 pub struct ClientPrograms {
     events: OwnedFd,
-    /// At tc egress.
+    /// The program at tc egress.
     pub way: OwnedFd,
     counters: MapHandle,
     flows: MapHandle,
 }
 
 impl ClientPrograms {
-    /// Loads them, and says to them what `options` say.
+    /// Loads the programs, and gives them what `options` say.
     ///
     /// # Errors
     /// [`Error::Load`], [`Error::Map`].
@@ -121,7 +122,7 @@ impl ClientPrograms {
         })
     }
 
-    /// As if the connection's data server had said that it is `server`.
+    /// Makes the programs act as if the connection's data server had said that it is `server`.
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -146,7 +147,7 @@ impl ClientPrograms {
         })
     }
 
-    /// What was done so far, by name.
+    /// The value of each counter so far, by name.
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -162,7 +163,7 @@ pub struct ClientPins {
 }
 
 impl ClientPins {
-    /// In this directory, of a BPF file system.
+    /// Names a directory in a BPF file system.
     pub const fn at(directory: PathBuf) -> Self {
         Self { directory }
     }
@@ -184,7 +185,7 @@ impl ClientPins {
         let pin = |object: BorrowedFd<'_>, name: &str| {
             sys::pin(object, &self.directory.join(name)).map_err(|cause| self.failed(cause))
         };
-        // The way first: it is a way only for connections that the other program has seen begin.
+        // The program at egress is attached first. It acts only on connections that the other program has seen begin.
         let way = sys::link_create(programs.way.as_fd(), options.interface, Hook::TcxEgress);
         let way = way.map_err(|cause| Error::Attach {
             program: "client_way",
@@ -210,7 +211,7 @@ impl ClientPins {
         }
     }
 
-    /// What was done since they were attached, by name; `None` if they are not.
+    /// The value of each counter since the programs were attached, by name. `None` if they are not attached.
     ///
     /// # Errors
     /// [`Error::Map`].

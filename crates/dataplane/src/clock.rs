@@ -15,8 +15,8 @@ pub fn wall_clock_offset() -> i64 {
     })
 }
 
-/// Of some readings of the wall clock between two of the monotonic one, that which took least: on a busy machine others
-/// may run in the middle of one, for as long as a second.
+/// Reads the wall clock several times, each time between two readings of the monotonic clock, and goes by the reading
+/// that took least time. On a busy machine others may run in the middle of a reading, for as long as a second.
 fn offset_of(mut read: impl FnMut() -> (i64, i64, i64)) -> i64 {
     const READINGS: usize = 3;
     (0..READINGS)
@@ -37,7 +37,7 @@ pub(crate) fn age(noted_ns: u64) -> Duration {
     Duration::from_nanos(now.saturating_sub(noted_ns))
 }
 
-/// How long ago something was sent, by what the programs note of that.
+/// How long ago something was sent, from the time that the programs note for it.
 pub(crate) fn age_of_sent(sent: u32) -> Duration {
     // The lower bits, as in the programs: ages are differences.
     let now = (coarse_clock() >> SENT_SHIFT) as u32;
@@ -59,7 +59,7 @@ fn nanoseconds(clock: ClockId) -> i64 {
 pub struct Tick(pub u32);
 
 impl Tick {
-    /// The one that is now, as the programs count.
+    /// The current tick, as the programs count.
     pub fn now() -> Self {
         // The lower bits, as in the programs: ages are differences.
         Self((coarse_clock() >> TICK_SHIFT) as u32)
@@ -67,7 +67,7 @@ impl Tick {
 }
 
 impl From<Duration> for Tick {
-    /// Rounds up, so that a short time is not none.
+    /// Rounds up, so that a short time does not become zero.
     fn from(duration: Duration) -> Self {
         let ticks = duration.as_nanos().div_ceil(1 << TICK_SHIFT);
         Tick(u32::try_from(ticks).unwrap_or(u32::MAX))

@@ -1,4 +1,4 @@
-//! A node's packet path, attached: what the daemon holds.
+//! A node's attached packet path, which the daemon holds.
 
 use std::{collections::BTreeMap, os::fd::OwnedFd};
 
@@ -39,11 +39,11 @@ impl Dataplane {
         })
     }
 
-    /// Attaches to the interfaces with these indices, or, if an earlier process left its links pinned,
-    /// replaces their programs between two packets. What it left elsewhere is detached.
+    /// Attaches the programs to the interfaces with these indices. If an earlier process left its links pinned, their
+    /// programs are replaced between two packets. What that process left elsewhere is detached.
     pub fn attach(&mut self, interfaces: &[u32], options: &Options) -> Result<(), Error> {
         let pins = options.pins.as_ref();
-        // The data server first: a connection server that runs sends it ADOPTs at once.
+        // The data server's program is attached first, because a running connection server sends it ADOPTs at once.
         if let Some(server) = &self.programs.data_server {
             let attached = everywhere::attach("ds", interfaces, pins, |interface, pins| {
                 attach::attach_ds(&server.ingress, interface, pins)
@@ -84,13 +84,13 @@ impl Dataplane {
         self.relay_links.clear();
     }
 
-    /// How the XDP program is attached: at all interfaces alike.
+    /// The mode of the XDP program, which is the same at all interfaces.
     pub fn xdp_mode(&self) -> Option<XdpMode> {
         self.xdp_mode
     }
 
-    /// Whether connections begin with the congestion window of their last owner: not without control
-    /// groups of version 2.
+    /// Whether connections begin with the congestion window of their last owner. This needs control groups of version
+    /// 2.
     pub fn gives_windows(&self) -> bool {
         self.gives_windows
     }
@@ -100,33 +100,33 @@ impl Dataplane {
         self.taken_over
     }
 
-    /// Pinned maps of an earlier process that could not be taken over, because another version wrote them
-    /// otherwise. No connection was in them.
+    /// The names of an earlier process's pinned maps that could not be taken over, because another version wrote them
+    /// in another layout. No connection was in them.
     pub fn made_anew(&self) -> &[String] {
         &self.programs.made_anew
     }
 
-    /// What this node has as a connection server, if it is one.
+    /// The connection server's programs and maps, if this node is one.
     pub fn as_connection_server(&self) -> Option<&ConnectionServer> {
         self.programs.connection_server.as_ref()
     }
 
-    /// What this node has as a data server, if it is one.
+    /// The data server's programs and maps, if this node is one.
     pub fn as_data_server(&self) -> Option<&DataServer> {
         self.programs.data_server.as_ref()
     }
 
-    /// What this node has as a switch, if it is one.
+    /// The switch's program and map, if this node is one.
     pub fn as_switch(&self) -> Option<&Switch> {
         self.programs.switch.as_ref()
     }
 
-    /// Where requests go, if this node routes any: as a connection server or a data server.
+    /// The maps that say where requests go, if this node routes any, as a connection server or a data server.
     pub fn routing(&self) -> Option<&Routing> {
         self.programs.routing.as_deref()
     }
 
-    /// Begins a tally anew, for another owner of its index. A node that routes nothing has none.
+    /// Sets a tally to zero, because its index goes to something else. A node that routes nothing has no tallies.
     pub fn clear_tally(&self, of: Tallied) -> Result<(), Error> {
         if let Some(routing) = self.routing() {
             routing.clear_tally(of)?;

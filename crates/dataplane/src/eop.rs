@@ -1,5 +1,5 @@
-//! Redirectable sockets: the programs that have both ends of a connection say in the handshake that they
-//! speak EOP. They are attached to a control group and serve its processes; nothing else of baton is needed.
+//! Redirectable sockets: the BPF programs that make both ends of a connection say in the handshake that they speak
+//! EOP. The programs are attached to a control group and serve its processes; nothing else of baton is needed.
 
 use std::{
     fs::{self, File},
@@ -40,7 +40,7 @@ impl Default for EopPins {
 }
 
 impl EopPins {
-    /// In this directory, of a BPF file system.
+    /// Names a directory in a BPF file system.
     pub const fn at(directory: PathBuf) -> Self {
         Self { directory }
     }
@@ -95,7 +95,7 @@ impl EopPins {
         }
     }
 
-    /// What was decided since they were attached; `None` if they are not.
+    /// The value of each counter since the programs were attached. `None` if they are not attached.
     ///
     /// # Errors
     /// [`Error::Map`].

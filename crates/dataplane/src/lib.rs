@@ -1,10 +1,10 @@
-//! The packet path's user-space edge: loads, pins and attaches the BPF programs of `bpf/`, and shows
-//! their maps as typed values. All `unsafe` of this part of baton lives in [`sys`].
+//! The user-space side of the packet path: loads, pins and attaches the BPF programs of `bpf/`, and shows their maps
+//! as typed values. All `unsafe` code of this part of baton is in [`sys`].
 //!
 //! Pinned maps and links outlive the process: when the daemon is killed or upgraded, packets keep
 //! flowing, and the next [`Dataplane::load`] takes the same maps and replaces the programs in place.
 
-/// What was generated of a BPF object: not ours to polish.
+/// Includes the code that was generated from a BPF object. Lints do not apply to it.
 macro_rules! skeleton {
     ($name:ident, $file:literal) => {
         #[allow(

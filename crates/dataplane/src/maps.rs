@@ -67,7 +67,7 @@ impl CommonMaps {
     }
 }
 
-/// A second handle to a program, for a task of its own; `name` is what it is needed for.
+/// A second handle to a program, for a task of its own. `name` says in an error what the handle is needed for.
 pub(crate) fn again_program(name: &'static str, program: &OwnedFd) -> Result<OwnedFd, Error> {
     (program.try_clone()).map_err(|error| map_error(name, error))
 }
@@ -96,7 +96,8 @@ pub(crate) fn remove<K: IntoBytes + Immutable>(
         .map_err(|error| map_error(name, error))
 }
 
-/// The same of what may have been removed meanwhile, or given way to something younger. Whether it was there.
+/// Removes an entry that may be gone already, because it was removed meanwhile or gave way to a younger one. Returns
+/// whether it was there.
 pub(crate) fn forget<K: IntoBytes + Immutable + ?Sized>(
     name: &'static str,
     map: &MapHandle,
@@ -120,7 +121,7 @@ pub(crate) fn lookup<K: IntoBytes + Immutable, V: FromBytes>(
     bytes.map(|bytes| read(name, &bytes)).transpose()
 }
 
-/// An element of an array map, which always has one.
+/// Reads an element of an array map, which has one at every index.
 pub(crate) fn element<V: FromBytes>(
     name: &'static str,
     map: &MapHandle,
@@ -135,7 +136,7 @@ pub(crate) fn entries<K: FromBytes, V: FromBytes>(
 ) -> Result<Vec<(K, V)>, Error> {
     let mut all = Vec::new();
     for key in map.keys() {
-        // One that was removed since its key was read is no entry.
+        // An entry may have been removed since its key was read.
         if let Some(value) = map
             .lookup(&key, MapFlags::ANY)
             .map_err(|error| map_error(name, error))?

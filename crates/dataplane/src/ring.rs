@@ -1,4 +1,5 @@
-//! A ring in which a program shows something to user space, and how the connection server's shows frames.
+//! A ring in which a program shows something to user space, and the frames in the ring of the connection server's
+//! program.
 
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -12,10 +13,10 @@ use zerocopy::FromBytes as _;
 
 use crate::{Error, clock::coarse_clock, maps::map_error};
 
-/// What lies in the ring longer than this is of no use: its client has sent it again, or is gone.
+/// A frame that lies in the ring longer than this is of no use: its client has sent it again, or is gone.
 const TOO_OLD: Duration = Duration::from_secs(1);
 
-/// The reader's end. At most one may be in use.
+/// The reader's end of a ring. At most one may be in use.
 pub(crate) struct Ring<T: Send + 'static> {
     name: &'static str,
     ring: RingBuffer<'static>,
@@ -24,7 +25,7 @@ pub(crate) struct Ring<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> Ring<T> {
-    /// What `read_record` does not understand is left out.
+    /// Opens the reader's end. Records that `read_record` does not understand are left out.
     pub fn of(
         name: &'static str,
         map: &MapHandle,
@@ -49,7 +50,8 @@ impl<T: Send + 'static> Ring<T> {
         })
     }
 
-    /// Waits until there are some, or for so long, in whole milliseconds; in the order in which they came.
+    /// Waits until there are records, or for this long, in whole milliseconds. They are returned in the order in which
+    /// they came.
     pub fn wait(&self, timeout: Duration) -> Result<impl Iterator<Item = T> + '_, Error> {
         match self.ring.poll(timeout) {
             Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
@@ -60,7 +62,7 @@ impl<T: Send + 'static> Ring<T> {
     }
 }
 
-/// Readable when there are some.
+/// The descriptor is readable when the ring is not empty.
 impl<T: Send + 'static> AsFd for Ring<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.as_fd()
@@ -71,7 +73,7 @@ impl<T: Send + 'static> AsFd for Ring<T> {
 pub(crate) struct Held {
     /// Index of the interface that it came to.
     pub interface: u32,
-    /// From its Ethernet header on.
+    /// The frame, from its Ethernet header on.
     pub frame: Vec<u8>,
 }
 

@@ -10,7 +10,7 @@ use crate::{
     maps::{element, update},
 };
 
-/// What a switch has.
+/// The program and the map of a switch.
 pub struct Switch {
     /// The XDP program.
     pub xdp: OwnedFd,

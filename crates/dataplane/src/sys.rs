@@ -1,4 +1,4 @@
-//! The few BPF system calls that libbpf-rs does not offer on file descriptors. All unsafe is here.
+//! The few BPF system calls that libbpf-rs does not offer on file descriptors. All unsafe code of this crate is here.
 
 use std::{
     ffi::CString,
@@ -25,15 +25,16 @@ pub enum Hook {
     },
     /// Ingress of the traffic control layer.
     TcxIngress,
-    /// Egress of the same.
+    /// Egress of the traffic control layer.
     TcxEgress,
     /// Events of the sockets of a control group; the target is the group's descriptor.
     SocketEvents,
-    /// Another hook of a control group, by its `enum bpf_attach_type`; the target as above.
+    /// Another hook of a control group, by its `enum bpf_attach_type`; the target is the group's descriptor.
     ControlGroup(raw::bpf_attach_type),
 }
 
-/// Attaches a program to a target, the index of an interface if not said otherwise; the link lives as long as the descriptor or a pin of it.
+/// Attaches a program to a target, which is the index of an interface unless [`Hook`] says otherwise. The link lives
+/// as long as the returned descriptor or a pin of it.
 pub fn link_create(program: BorrowedFd<'_>, target: u32, hook: Hook) -> io::Result<OwnedFd> {
     let (attach_type, flags) = match hook {
         Hook::Xdp { flags } => (raw::BPF_XDP, flags),
@@ -54,15 +55,15 @@ pub fn link_create(program: BorrowedFd<'_>, target: u32, hook: Hook) -> io::Resu
 
 /// Elements of a hash map that one call has copied.
 pub struct Copied {
-    /// How many.
+    /// How many elements were copied.
     pub count: usize,
     /// Where the next call goes on; `None`: nothing is left.
     pub next: Option<u32>,
 }
 
-/// Copies keys and values of a hash map, bucket by bucket, from a place on that the last call has said, or
-/// from the beginning. Each must be as long as many of the map's own. It is `ENOSPC` if the first bucket has
-/// more elements than that.
+/// Copies keys and values of a hash map, bucket by bucket, from the place that the last call has returned, or from the
+/// beginning. Each key and value must be as long as the map's own. The error is `ENOSPC` if the first bucket has more
+/// elements than `keys` and `values` have room for.
 pub fn copy_elements(
     map: BorrowedFd<'_>,
     place: Option<u32>,
@@ -93,7 +94,7 @@ pub fn copy_elements(
             count: count as usize,
             next: Some(next),
         }),
-        // The last ones have been copied nevertheless.
+        // The last elements have been copied nevertheless.
         Err(error) if error.raw_os_error() == Some(nix::libc::ENOENT) => Ok(Copied {
             count: count as usize,
             next: None,
@@ -102,14 +103,14 @@ pub fn copy_elements(
     }
 }
 
-/// Puts another program in the place of a link's, between two packets.
+/// Replaces a link's program by another one, between two packets.
 pub fn link_update(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: both descriptors are open; no options.
     done(unsafe { raw::bpf_link_update(link.as_raw_fd(), program.as_raw_fd(), ptr::null()) })
 }
 
-/// Takes a link's program off its interface, also where another process holds the link: a child that has not yet
-/// begun its program, or one that lists links.
+/// Detaches a link's program from its interface even if another process holds the link: a child that has not yet begun
+/// its program, or a process that lists links.
 pub fn link_detach(link: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is open.
     done(unsafe { raw::bpf_link_detach(link.as_raw_fd()) })
@@ -147,7 +148,7 @@ pub fn open_pin(path: &Path) -> io::Result<OwnedFd> {
 pub struct Outcome {
     /// The program's verdict (`XDP_*`, `TCX_*`).
     pub verdict: u32,
-    /// The frame after it.
+    /// The frame after the run.
     pub frame: Vec<u8>,
     /// The mean time of one run.
     pub duration: Duration,
@@ -186,14 +187,14 @@ pub fn run_on_frame(
     })
 }
 
-/// `struct xdp_md` (`include/uapi/linux/bpf.h`) of a frame that begins behind so many bytes of metadata.
+/// `struct xdp_md` (`include/uapi/linux/bpf.h`) of a frame that begins behind `metadata` bytes of metadata.
 fn xdp_context(metadata: usize, end: usize, interface: u32) -> [u32; 6] {
     // Queue 0, which every interface has.
     [metadata as u32, end as u32, 0, interface, 0, 0]
 }
 
-/// Runs an XDP program once on a frame that has arrived at `interface`, with `metadata`, whole words of
-/// it, in front.
+/// Runs an XDP program once on a frame that has arrived at `interface`, with `metadata` in front, which must be whole
+/// words.
 pub fn run_on_arrival(
     program: BorrowedFd<'_>,
     metadata: &[u8],
@@ -210,8 +211,8 @@ pub fn run_on_arrival(
     Ok(outcome)
 }
 
-/// Runs an XDP program once on a frame that has arrived at `interface`, with `metadata`, whole words, in front, and does what
-/// it decides: what it passes goes up to the kernel.
+/// Runs an XDP program once on a frame that has arrived at `interface`, with `metadata` in front, which must be whole
+/// words. The kernel does what the program decides: a frame that it passes goes up to the kernel's stack.
 pub fn run_live(
     program: BorrowedFd<'_>,
     metadata: &[u8],
@@ -234,12 +235,12 @@ pub fn run_live(
     done(unsafe { raw::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) })
 }
 
-/// Makes the calling thread the first of those that wait for a processor.
+/// Gives the calling thread the highest priority of all that wait for a processor (nice -20).
 pub fn run_first() -> io::Result<()> {
     renice(-20)
 }
 
-/// Puts the calling thread, and those that it starts from now on, before what runs with the usual priority: a server
+/// Gives the calling thread, and threads that it starts from now on, more than the usual priority (nice -10). A server
 /// that uses all processors must not keep the daemon from being heard.
 pub fn run_before_servers() -> io::Result<()> {
     renice(-10)
@@ -293,8 +294,8 @@ pub fn maps_of(program: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
     Ok(ids)
 }
 
-/// Makes every element of an array map zero. It has `elements`, each of `bytes`: of a per-processor array, so
-/// many bytes for all processors together.
+/// Makes every element of an array map zero. The map has `elements` elements of `bytes` bytes each. For a
+/// per-processor array, `bytes` is the size of an element for all processors together.
 pub fn zero_elements(map: BorrowedFd<'_>, elements: u32, bytes: usize) -> io::Result<()> {
     let keys: Vec<u32> = (0..elements).collect();
     let zeros = vec![0u8; bytes * elements as usize];
@@ -334,8 +335,8 @@ pub fn may_load() -> bool {
     code == 1
 }
 
-/// Whether the verifier knows a helper in programs of a type. Only for somebody who may load programs: to others
-/// every helper seems to be there.
+/// Whether the verifier knows a helper in programs of a type. The answer is right only in a process that may load
+/// programs: to others every helper seems to be there.
 pub fn has_helper(program: raw::bpf_prog_type, helper: raw::bpf_func_id) -> io::Result<bool> {
     // SAFETY: no options.
     let code = unsafe { raw::libbpf_probe_bpf_helper(program, helper, ptr::null()) };

@@ -1,5 +1,5 @@
-//! Size classes: looks at the files of this data server again and again, tells connection servers what is
-//! large, and hears it from others.
+//! Size classes: looks at the files of this data server again and again, tells the nodes that judge requests what is
+//! large, and hears from other nodes what is large there.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -24,26 +24,26 @@ use crate::{
     logging::logged,
 };
 
-/// Between two walks.
+/// The pause between two walks.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// What one walk through the files of a service here has found.
+/// What one walk through the files of a service on this node has found.
 pub struct Looked {
     service: SocketAddrV4,
     found: Found,
 }
 
-/// A walk that runs, and what it goes by.
+/// A running walk, with its settings.
 struct Walk {
     large: Large,
     key: HashKey,
     task: JoinHandle<()>,
 }
 
-/// The walks that run, what they found, and what other nodes have.
+/// The running walks, what they found, and what is large on other nodes.
 pub struct Sizes {
     walks: HashMap<SocketAddrV4, Walk>,
-    /// What is large here, and whether others know of it.
+    /// What is large here. `is_told` is true once there was something to tell other nodes.
     own: LargePaths,
     is_told: bool,
     pub(super) known: Known,
@@ -51,7 +51,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Nothing yet; what walks find will come out of `sender`'s other end.
+    /// Begins without walks. What walks find will be sent to `sender`.
     pub fn new(sender: mpsc::Sender<Looked>) -> Self {
         Self {
             walks: HashMap::new(),
@@ -62,7 +62,8 @@ impl Sizes {
         }
     }
 
-    /// From now on walks for exactly these services, and hashes paths under this key; walks whose settings stay go on.
+    /// From now on, walks for exactly those of these services that have size classes, and hashes paths under this key.
+    /// Walks whose settings stay the same go on.
     pub fn follow<'a>(
         &mut self,
         key: HashKey,
@@ -94,15 +95,15 @@ impl Sizes {
         self.own.keep(walked);
     }
 
-    /// As it is told; `None` if nothing was ever found, or looked for.
+    /// What is large here, in the form in which other nodes are told. `None` if nothing was ever found, or looked for.
     fn text(&mut self) -> Option<Vec<u8>> {
         self.is_told |= self.own != LargePaths::default();
         self.is_told.then(|| self.own.write())
     }
 
-    /// What a walk has found. True if it is something else than the last one found.
+    /// Takes note of what a walk has found. Returns whether that differs from what the walk before it found.
     fn note(&mut self, looked: Looked) -> bool {
-        // A walk that was stopped may have said its last word after that.
+        // A walk that was stopped may still have had a result under way.
         if !self.walks.contains_key(&looked.service) {
             return false;
         }
@@ -125,7 +126,8 @@ fn stop(walk: Option<Walk>) {
     }
 }
 
-/// Walks until nobody listens. What goes wrong is said once, until it is something else.
+/// Walks again and again until nobody receives the results. A problem is logged once, and again only after it has
+/// changed.
 async fn look(
     service: SocketAddrV4,
     name: String,
@@ -136,7 +138,7 @@ async fn look(
     let mut said = String::new();
     loop {
         let (root, larger_than) = (large.root.clone(), large.larger_than);
-        // On a thread of its own: many files take a while.
+        // The walk runs on a thread of its own, because many files take a while.
         let walked = tokio::task::spawn_blocking(move || walk(&root, larger_than, key)).await;
         let (found, word) = match walked {
             Ok(Ok(found)) => {
@@ -176,14 +178,14 @@ fn shortcomings(found: &Found) -> String {
 }
 
 impl Daemon {
-    /// What a walk has found here.
+    /// Takes note of what a walk has found here, and tells the other nodes if that is new.
     pub(super) fn note_sizes(&mut self, looked: Looked) {
         if self.sizes.note(looked) {
             self.tell_sizes();
         }
     }
 
-    /// Tells those who judge requests, this node included, what is large here.
+    /// Tells the nodes that judge requests, this one included, what is large here.
     pub(super) fn tell_sizes(&mut self) {
         let Some(text) = self.sizes.text() else {
             return;
@@ -192,12 +194,12 @@ impl Daemon {
         let judges: Vec<Ipv4Addr> = self.judges().collect();
         self.tell_nodes(&judges, Topic::Sizes, &text);
         if judges.contains(&own) {
-            // A node hears itself without a network.
+            // A node tells itself without the network.
             self.hear_sizes(own, &text);
         }
     }
 
-    /// Tells connection servers.
+    /// Tells all connection servers this text.
     pub(super) fn tell_fronts(&mut self, topic: Topic, text: &[u8]) {
         let fronts: Vec<Ipv4Addr> = (self.place.config.connection_servers())
             .filter_map(|node| node.address.ipv4())
@@ -205,7 +207,8 @@ impl Daemon {
         self.tell_nodes(&fronts, topic, text);
     }
 
-    /// Tells the other ones of these nodes, who are among those that judge requests: nobody else is ever told anything.
+    /// Tells this text to these nodes, except this one. They must be nodes that judge requests, because no others are
+    /// ever told anything.
     fn tell_nodes(&mut self, nodes: &[Ipv4Addr], topic: Topic, text: &[u8]) {
         let own = self.place.address;
         let all: Vec<Ipv4Addr> = self.judges().filter(|node| *node != own).collect();
@@ -223,7 +226,7 @@ impl Daemon {
             .filter_map(|node| node.address.ipv4())
     }
 
-    /// What is large at a data server.
+    /// Takes note of what is large at a data server, as that has told.
     pub(super) fn hear_sizes(&mut self, from: Ipv4Addr, text: &[u8]) {
         let Some(told) = LargePaths::read(text) else {
             warn!(%from, "what it tells of large files cannot be understood: is it of another release?");
@@ -263,7 +266,7 @@ impl Daemon {
             .collect()
     }
 
-    /// Has the program know what is large.
+    /// Writes what is large to the program's tables.
     pub(super) fn write_sizes(&mut self) -> Result<()> {
         let services = services_with_places(self.place.config.services.iter())?;
         let cluster = self.membership.cluster();

@@ -1,11 +1,11 @@
-//! Errors that stop nothing.
+//! Logging of errors that stop nothing.
 
 pub mod complaints;
 
 use anyhow::Result;
 use tracing::warn;
 
-/// A running node keeps running: what went wrong is said.
+/// Logs an error as a warning: a running node keeps running.
 pub fn logged(result: Result<()>) {
     if let Err(error) = result {
         warn!("{error:#}");

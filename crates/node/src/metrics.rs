@@ -286,7 +286,7 @@ mod tests {
         status.interfaces_gone = vec!["eth0".into()];
         let gone = text(&status).expect("it is written to memory");
         assert!(gone.contains(&line(0)), "{gone}");
-        // Of several, the one that is there is not blamed.
+        // Of several interfaces, the one that is there is not reported as gone.
         status.interfaces = vec!["eth0".into(), "eth1".into()];
         let one = text(&status).expect("it is written to memory");
         assert!(one.contains(&line(0)), "{one}");
@@ -307,7 +307,7 @@ mod tests {
         let generic = text(&status).expect("it is written to memory");
         assert!(generic.contains(&line("generic", 1)), "{generic}");
         assert!(generic.contains(&line("native", 0)), "{generic}");
-        // It is the same at each interface.
+        // The mode is the same at each interface.
         status.interfaces = vec!["eth0".into(), "eth1".into()];
         let both = text(&status).expect("it is written to memory");
         let of_other = "baton_xdp_mode{interface=\"eth1\",mode=\"generic\"} 1\n";
@@ -332,7 +332,7 @@ mod tests {
         }
     }
 
-    /// A data server counts nothing of the kind.
+    /// The status of a data server has no tallies.
     #[test]
     fn without_tallies_there_are_none() {
         let mut status = example();

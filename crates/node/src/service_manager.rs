@@ -1,4 +1,5 @@
-//! What the service manager that has started this process hears of it: sd_notify(3). Where none has, nobody does.
+//! Tells the service manager that has started this process about its state: sd_notify(3). If no service manager has
+//! started it, nobody is told.
 
 use std::{
     env, io,
@@ -15,22 +16,23 @@ use std::{
 use nix::time::{ClockId, clock_gettime};
 use tracing::debug;
 
-/// Something that it wants to know.
+/// Something that the service manager wants to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
-    /// The node serves; the first time that of its start, later that of a reload.
+    /// The node serves. The first one ends the start, each later one ends a reload.
     Ready,
-    /// It reads its configuration again; [`News::Ready`] follows.
+    /// The node reads its configuration again; [`News::Ready`] follows.
     Reloading,
-    /// It takes back what it has done to the host.
+    /// The node takes back what it has done to the host.
     Stopping,
-    /// What it does, for people.
+    /// What the node does, in words for people.
     Status(String),
-    /// What is under way takes at least so much longer: it is not to be killed before.
+    /// What is under way takes at least this much longer, and must not be killed before.
     Longer(Duration),
 }
 
-/// Says it. Who does not listen misses it: nothing depends on that but what the manager shows.
+/// Sends the news to the service manager. If nobody listens, the news is lost; only what the manager shows depends on
+/// it.
 pub fn tell(news: &[News]) {
     let Some(socket) = env::var_os("NOTIFY_SOCKET") else {
         return;
@@ -41,7 +43,7 @@ pub fn tell(news: &[News]) {
     }
 }
 
-/// To a path, or, if it begins with "@", to an abstract name.
+/// Sends to the socket at a path, or, if `socket` begins with "@", to the abstract name behind it.
 fn send(socket: &[u8], message: &[u8]) -> io::Result<()> {
     let to = match socket.strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,
@@ -56,15 +58,15 @@ fn line(news: &News) -> String {
         News::Ready => "READY=1".into(),
         News::Reloading => format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic().as_micros()),
         News::Stopping => "STOPPING=1".into(),
-        // A line more would be another variable.
+        // A second line would be another variable.
         News::Status(text) => format!("STATUS={}", text.replace('\n', " ")),
         News::Longer(time) => format!("EXTEND_TIMEOUT_USEC={}", time.as_micros()),
     }
 }
 
-/// Since some moment that the manager knows as well.
+/// The time of the clock by which the service manager goes as well.
 fn monotonic() -> Duration {
-    // The kernel has this clock, always.
+    // The kernel always has this clock.
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
 }
 

@@ -1,4 +1,4 @@
-//! The way of a frame that user space was shown: through the connection server's program once more.
+//! Runs frames that user space was shown through the connection server's program once more.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -18,16 +18,16 @@ pub enum Resumed {
     Done,
     /// The program dropped it, and counted why.
     Dropped,
-    /// It is longer than what the kernel runs through a program once more. The connection has its entry by now,
+    /// The frame is longer than what the kernel runs through a program once more. The connection has its entry by now,
     /// so its client's next try goes the same way without user space.
     TooLong,
 }
 
-/// The kernel makes no longer frame that it can do with what the program decides: headroom, tail and its own notes
-/// need the rest of a page (`bpf_prog_test_run_xdp` in net/bpf/test_run.c).
+/// The length of the longest frame with which the kernel can do what the program decides. Headroom, tail and the
+/// kernel's own notes need the rest of a page (`bpf_prog_test_run_xdp` in net/bpf/test_run.c).
 const LONGEST_LIVE: usize = 3072;
 
-/// Another hold on the program.
+/// A second handle to the connection server's program, and to the one that passes frames up.
 pub(crate) struct Again {
     program: OwnedFd,
     pass_up: OwnedFd,
@@ -43,7 +43,7 @@ impl ConnectionServer {
 }
 
 impl Again {
-    /// As if the frame had come to this interface.
+    /// Runs the program as if the frame had come to this interface.
     pub fn run(&self, frame: &[u8], interface: u32) -> Result<Resumed, Error> {
         let outcome =
             sys::run_on_arrival(self.program.as_fd(), &[], frame, interface).map_err(failed)?;
@@ -54,7 +54,7 @@ impl Again {
         }
     }
 
-    /// The data server is this node.
+    /// Passes the frame up to the kernel, because its data server is this node.
     fn pass_up(&self, frame: &[u8], interface: u32) -> Result<Resumed, Error> {
         if frame.len() > LONGEST_LIVE {
             return Ok(Resumed::TooLong);

@@ -15,7 +15,7 @@ use crate::{
     sys,
 };
 
-/// So many entries are copied by one call.
+/// How many entries one call copies, unless one bucket has more.
 const AT_ONCE: usize = 16_384;
 
 /// The TCP table of a connection server.
@@ -48,7 +48,7 @@ impl Entries {
     /// packet may change an entry while it is copied, so that a copy can hold words of before and after; the
     /// next copy shows that it has changed.
     ///
-    /// The kernel's own walk, because it passes an empty bucket in a nanosecond, and most are.
+    /// The kernel itself walks, because it passes an empty bucket in a nanosecond, and most buckets are empty.
     pub fn read(&self) -> Result<Vec<(TcbKey, Tcb)>, Error> {
         let mut all = Vec::new();
         let (mut place, mut most) = (None, AT_ONCE);
@@ -57,7 +57,7 @@ impl Entries {
             let mut tcbs = Tcb::new_vec_zeroed(most).map_err(|_| no_memory())?;
             let copied = sys::copy_elements(self.tcbs.as_fd(), place, &mut keys, &mut tcbs);
             let copied = match copied {
-                // More in one bucket than there was room for.
+                // One bucket has more entries than there was room for.
                 Err(error) if error.raw_os_error() == Some(nix::libc::ENOSPC) => {
                     most *= 2;
                     continue;
@@ -77,7 +77,7 @@ impl Entries {
         lookup("tcbs", &self.tcbs, key)
     }
 
-    /// Writes entries, over those of the same connections.
+    /// Writes entries. They replace existing entries of the same connections.
     pub fn write(&self, keys: &[TcbKey], values: &[Tcb]) -> Result<(), Error> {
         let count = keys.len().min(values.len());
         if count == 0 {
@@ -95,24 +95,24 @@ impl Entries {
             .map_err(|error| map_error("tcbs", error))
     }
 
-    /// Deletes the entries of which nothing has come after this tick. How many those were.
+    /// Deletes the entries of connections of which nothing has come after this tick. Returns how many these were.
     pub fn forget_until(&self, last: Tick) -> Result<usize, Error> {
         let is_old = |tcb: &Tcb| last.0.wrapping_sub(tcb.seen).cast_signed() >= 0;
         let all = self.read()?;
         let mut forgotten = 0;
         for (key, _) in all.iter().filter(|(_, tcb)| is_old(tcb)) {
-            // The sweep may be faster.
+            // The sweep may have deleted the entry already.
             forgotten += usize::from(forget("tcbs", &self.tcbs, key)?);
         }
         Ok(forgotten)
     }
 
-    /// How many there is room for.
+    /// How many entries the TCP table has room for.
     pub fn capacity(&self) -> u32 {
         self.tcbs.max_entries()
     }
 
-    /// How many there were when they were swept last.
+    /// How many entries there were at the last sweep.
     pub fn live(&self) -> Result<u64, Error> {
         let flows: Vec<u32> = array("flows", &self.flows, MAX_DATA_SERVERS)?;
         Ok(flows.into_iter().map(u64::from).sum())
@@ -128,7 +128,7 @@ impl Entries {
         array("pools", &self.pools, MAX_POOLS)
     }
 
-    /// Whose route numbers are, by number; 0 is nobody.
+    /// The id of the route that has each route number, by number. 0 means that no route has it.
     pub fn route_ids(&self) -> Result<Vec<u64>, Error> {
         array("route_ids", &self.route_ids, TALLIED_ROUTES)
     }

@@ -22,27 +22,27 @@ use crate::{
     sys,
 };
 
-/// What a connection server has.
+/// The programs and maps of a connection server.
 pub struct ConnectionServer {
     /// The XDP program.
     pub xdp: OwnedFd,
-    /// Expires TCB entries.
+    /// The program that expires TCB entries.
     pub sweep: OwnedFd,
-    /// Finds entries of a dead data server.
+    /// The program that finds entries of a dead data server.
     pub muster: OwnedFd,
-    /// Changes one of them.
+    /// The program that changes one entry of a dead data server.
     pub change: OwnedFd,
-    /// Moves the response of one whose data server drains.
+    /// The program that moves the response of an entry whose data server drains.
     pub moves: OwnedFd,
-    /// Passes frames of user space up to the kernel.
+    /// The program that passes frames of user space up to the kernel.
     pub pass_up: OwnedFd,
     pub(crate) tcbs: MapHandle,
     pub(crate) flows: MapHandle,
-    /// A variable of the program.
+    /// The map with the XDP program's variable `hold`.
     pub(crate) hold: MapHandle,
     pub(crate) held: MapHandle,
     pub(crate) orphans: MapHandle,
-    /// Held only: without a holder the kernel empties it.
+    /// This map is only held, because the kernel empties it if nobody holds it.
     pub(crate) _once_more: MapHandle,
     pub(crate) routing: Arc<Routing>,
     pub(crate) common: Arc<CommonMaps>,
@@ -58,7 +58,7 @@ pub struct Swept {
 }
 
 impl ConnectionServer {
-    /// Where first requests go.
+    /// The maps that say where first requests go.
     pub fn routing(&self) -> &Routing {
         &self.routing
     }

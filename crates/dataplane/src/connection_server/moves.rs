@@ -7,34 +7,35 @@ use zerocopy::IntoBytes as _;
 
 use crate::{Error, Orphans, connection_server::orphans::run};
 
-/// Which entry, and between whom.
+/// The entry whose response moves, and the data servers between which it moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moving {
-    /// Of which connection.
+    /// The connection of the entry.
     pub key: TcbKey,
-    /// If this is its current request.
+    /// Condition: the current request begins at this sequence number.
     pub request_seq: u32,
-    /// Who has it, by index.
+    /// Index of the data server that has the connection.
     pub from: u16,
-    /// Who is to have it.
+    /// Index of the data server that is to have the connection.
     pub to: u16,
 }
 
-/// What has happened, or is about to.
+/// A step of a move, which has happened or is about to happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It is the next one's as soon as its last owner lets go.
+    /// The connection is the next owner's as soon as its last owner lets go.
     Begin,
-    /// It stays where it was.
+    /// The connection stays at its last owner.
     Back,
-    /// The next one has it.
+    /// The next owner has the connection.
     Done,
-    /// The last owner has not got it any more, and the next one not yet: it is to be resumed.
+    /// The last owner no longer has the connection, and the next one does not have it yet: it is to be resumed.
     Orphaned,
 }
 
 impl Orphans {
-    /// Changes the entry, and returns it as it is then; None if it is another by now, or in another state.
+    /// Changes the entry, and returns it as it is after the step. `None` if the entry is another one by now, or in
+    /// another state.
     pub fn step(&self, moving: Moving, step: Step) -> Result<Option<Tcb>, Error> {
         let number = match step {
             Step::Begin => MOVE_BEGIN,

@@ -1,5 +1,5 @@
-//! Entries whose data server is dead: found, read with the requests that are kept for them, changed in
-//! place. For a task beside the daemon's own: a walk over a million entries takes a while.
+//! Finds the entries whose data server is dead, reads them with the requests that are kept for them, and changes them
+//! in place. This is for a task beside the daemon's own, because a walk over a million entries takes a while.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -14,7 +14,7 @@ use crate::{
     sys,
 };
 
-/// The programs and maps that this takes.
+/// The programs and maps by which entries of a dead data server are handled.
 pub struct Orphans {
     muster: OwnedFd,
     change: OwnedFd,
@@ -42,7 +42,8 @@ impl ConnectionServer {
 }
 
 impl Orphans {
-    /// The entries of a data server that are not at rest, as far as that has told; and those that it was to hand over.
+    /// The entries of a data server that are not at rest, as far as that data server has told, and the entries that it
+    /// was to hand over.
     pub fn muster(&self, owner: u16) -> Result<Vec<(TcbKey, Tcb)>, Error> {
         let mut all = Vec::new();
         loop {
@@ -74,7 +75,8 @@ impl Orphans {
         update("kept_requests", &self.kept, key, request)
     }
 
-    /// Changes the entry as `change` says, and returns it as it is then; None if it is another by now.
+    /// Changes the entry as `change` says, and returns it as it is after the change. `None` if the entry is another
+    /// one by now.
     pub fn change(&self, mut change: Change) -> Result<Option<Tcb>, Error> {
         run("change", self.change.as_fd(), change.as_mut_bytes())?;
         Ok((change.found != 0).then_some(change.tcb))
@@ -85,7 +87,7 @@ impl Orphans {
         lookup("tcbs", &self.tcbs, key)
     }
 
-    /// Forgets a connection. One that is forgotten already is no error.
+    /// Forgets a connection. It is no error if the connection is forgotten already.
     pub fn forget(&self, key: &TcbKey) -> Result<(), Error> {
         forget("tcbs", &self.tcbs, key).map(drop)
     }

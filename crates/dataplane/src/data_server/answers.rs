@@ -1,4 +1,5 @@
-//! What dispatchers on other nodes have answered about requests at a data server's door (`bpf/data_server/door/dispatcher.h`).
+//! What dispatchers on other nodes have answered about requests at a data server's door
+//! (`bpf/data_server/door/dispatcher.h`).
 
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use crate::{
     maps::{again, element, update},
 };
 
-/// The maps of whoever asks. Whoever has it must [`Answers::give_sign`] again and again, or is not asked for anything.
+/// The maps of the task that asks dispatchers. The task must call [`Answers::give_sign`] again and again, or the
+/// program asks it for nothing.
 pub struct Answers {
     answers: MapHandle,
     resting: MapHandle,
@@ -20,7 +22,7 @@ pub struct Answers {
 }
 
 impl DataServer {
-    /// A second handle to the maps, for whoever asks.
+    /// A second handle to the maps, for the task that asks dispatchers.
     pub fn answers(&self) -> Result<Answers, Error> {
         Ok(Answers {
             answers: again("answers", &self.routing.answers)?,
@@ -32,12 +34,12 @@ impl DataServer {
 }
 
 impl Answers {
-    /// Tells the program that somebody asks, now and for so long.
+    /// Tells the program that a task asks dispatchers, from now on for this long.
     pub fn give_sign(&self, time: Duration) -> Result<(), Error> {
         update("asking", &self.asking, &0u32, &coarse_after(time))
     }
 
-    /// Tells the program that nobody does any more, from now on.
+    /// Tells the program that from now on no task asks dispatchers.
     pub fn withdraw(&self) -> Result<(), Error> {
         update("asking", &self.asking, &0u32, &0u64)
     }
@@ -47,7 +49,8 @@ impl Answers {
         element("pools", &self.pools, index.into())
     }
 
-    /// Has the program go by this answer for so long. `None`: there is none, and the program chooses by itself.
+    /// Makes the program use this answer for this long. With `None` there is no answer, and the program chooses by
+    /// itself.
     pub fn remember(
         &self,
         key: &AnswerKey,
@@ -63,7 +66,7 @@ impl Answers {
         update("answers", &self.answers, key, &answer)
     }
 
-    /// Has the program choose by itself for so long, and ask nothing about this service.
+    /// Makes the program choose by itself for this long, and ask nothing about this service.
     pub fn rest(&self, service: u16, time: Duration) -> Result<(), Error> {
         let until = coarse_after(time);
         update("resting", &self.resting, &u32::from(service), &until)

@@ -9,19 +9,20 @@ use crate::{
     maps::{map_error, per_cpu, read},
 };
 
-/// Of what a door counted it.
+/// What a count of the doors is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtDoor {
-    /// Of this data server, for all services whose owners route.
+    /// This data server, with all services whose owners route.
     All,
-    /// Of the pool with this index.
+    /// The pool with this index.
     Pool(u16),
-    /// Of the route with this number; below `MAX_SERVICES`: of what no route of that service takes.
+    /// The route with this number. A number below `MAX_SERVICES` stands for what no route of that service takes.
     Route(u16),
 }
 
 impl AtDoor {
-    /// Of the same pool or route as a connection server's tally; doors count for no other data server.
+    /// The counts of the same pool or route as a connection server's tally. `None` for a data server, because doors
+    /// count nothing for other data servers.
     pub fn of(tallied: Tallied) -> Option<Self> {
         match tallied {
             Tallied::DataServer(_) => None,
@@ -40,7 +41,7 @@ impl AtDoor {
 }
 
 impl DataServer {
-    /// The sum over processors.
+    /// What the doors have counted, summed over processors.
     pub fn door_tally(&self, of: AtDoor) -> Result<DoorTally, Error> {
         let map = &self.door_tallies;
         let mut sum = DoorTally::default();
@@ -54,7 +55,7 @@ impl DataServer {
         Ok(sum)
     }
 
-    /// The kernel's number of the map in which doors count: another map has another one, until the next boot.
+    /// The kernel's number of the map in which doors count. Until the next boot, any other map has another number.
     pub fn door_tallies_id(&self) -> Result<u32, Error> {
         let map = &self.door_tallies;
         let info = map
@@ -63,7 +64,7 @@ impl DataServer {
         Ok(info.info.id)
     }
 
-    /// Begins anew, for another owner of the index.
+    /// Sets the counts to zero, because their index goes to another pool or route.
     pub(crate) fn clear_door_tally(&self, of: Tallied) -> Result<(), Error> {
         let (map, Some(of)) = (&self.door_tallies, AtDoor::of(of)) else {
             return Ok(());

@@ -9,43 +9,43 @@ use zerocopy::FromBytes as _;
 
 use crate::{DataServer, Error, ring::Ring};
 
-/// A part of a client's stream.
+/// A part of a client's stream that came too early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Early {
-    /// Whose it is.
+    /// The connection of the client.
     pub flow: TcbKey,
     /// Sequence number of the first byte.
     pub seq: u32,
-    /// What its packet acknowledges.
+    /// The acknowledgement number of its packet.
     pub ack: u32,
-    /// The window in it.
+    /// The window in its packet.
     pub window: u16,
-    /// The client's timestamp in it.
+    /// The client's timestamp in its packet, if that has one.
     pub tsval: Option<u32>,
-    /// Whether the client sends no more behind it.
+    /// Whether the client sends nothing more behind it (FIN).
     pub ends: bool,
-    /// What a dispatcher is to be asked about the request that it begins, if that is why it waits.
+    /// What a dispatcher is to be asked about the request that begins here, if that is why the data waits.
     pub asks: Option<AnswerKey>,
-    /// Whether it is to come again from here. Else whoever has sent it sends it again.
+    /// Whether the daemon is to send the data in again. If not, the agent that sent it in does so.
     pub comes_again: bool,
-    /// Whether it waits only for an acknowledgement of what its client has been sent.
+    /// Whether the data waits only until the client acknowledges what it has been sent.
     pub unacknowledged: bool,
-    /// At least one.
+    /// The data, at least one byte.
     pub bytes: Vec<u8>,
 }
 
-/// The reader's end.
+/// The reader's end of the ring `early`.
 pub struct EarlyRing(Ring<Early>);
 
 impl DataServer {
-    /// The reader's end. At most one may be in use.
+    /// Opens the reader's end of the ring `early`. At most one may be in use.
     pub fn early(&self) -> Result<EarlyRing, Error> {
         Ok(EarlyRing(Ring::of("early", &self.early, read_record)?))
     }
 }
 
 impl EarlyRing {
-    /// Waits until there are some, or for so long, in whole milliseconds.
+    /// Waits until there is early data, or for this long, in whole milliseconds.
     pub fn wait(&self, timeout: Duration) -> Result<impl Iterator<Item = Early> + '_, Error> {
         self.0.wait(timeout)
     }

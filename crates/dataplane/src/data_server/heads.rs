@@ -1,4 +1,4 @@
-//! How responses begin that could be resumed: what the data server's program at the way out has seen.
+//! The beginnings of responses that could be resumed, as the data server's egress program has seen them.
 
 use std::{
     os::fd::{AsFd, BorrowedFd},
@@ -16,20 +16,20 @@ use crate::{
     ring::Ring,
 };
 
-/// How one begins.
+/// How a response begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenHead {
-    /// Whose it is.
+    /// The connection of the response.
     pub flow: TcbKey,
-    /// Sequence number of its first byte.
+    /// Sequence number of the response's first byte.
     pub response_start: u32,
     /// Which response it is of those that this data server began on the connection, from 1 on, modulo 256.
     pub number: u8,
-    /// Its first bytes, at most `HEAD_BYTES` of them and of its first packet.
+    /// The response's first bytes: at most `HEAD_BYTES` of them, and only those in its first packet.
     pub text: Vec<u8>,
 }
 
-/// The reader's end.
+/// The reader's end of the ring `seen_heads`, and the maps of kept requests and pools.
 pub struct Heads {
     ring: Ring<SeenHead>,
     kept: MapHandle,
@@ -37,7 +37,7 @@ pub struct Heads {
 }
 
 impl DataServer {
-    /// The reader's end. At most one may be in use.
+    /// Opens the reader's end of the ring `seen_heads`. At most one may be in use.
     pub fn heads(&self) -> Result<Heads, Error> {
         Ok(Heads {
             ring: Ring::of("seen_heads", &self.seen_heads, read_record)?,
@@ -48,8 +48,8 @@ impl DataServer {
 }
 
 impl Dataplane {
-    /// Has the program follow the responses that leave by these interfaces, or not any more. On a connection whose
-    /// responses leave otherwise nobody knows where they end, so it does not move.
+    /// Makes the program follow the responses that leave by these interfaces, or no longer follow any. If a
+    /// connection's responses leave by another way, nobody knows where they end, so the connection does not move.
     pub fn follow_responses(
         &mut self,
         wanted: bool,
@@ -73,12 +73,12 @@ impl Dataplane {
 }
 
 impl Heads {
-    /// All that there are.
+    /// Takes all beginnings of responses that are in the ring.
     pub fn take(&mut self) -> Result<impl Iterator<Item = SeenHead> + '_, Error> {
         self.ring.wait(Duration::ZERO)
     }
 
-    /// The request that this data server keeps, if its response begins there.
+    /// The connection's request that this data server keeps, if the response to it begins at `response_start`.
     pub fn request_of(
         &self,
         flow: &TcbKey,
@@ -88,14 +88,14 @@ impl Heads {
         Ok(kept.filter(|kept| kept.response_start == response_start))
     }
 
-    /// By what all nodes know the pool with this index: the lower half of its id.
+    /// The number by which all nodes know the pool with this index: the lower half of its id.
     pub fn pool_id(&self, index: u16) -> Result<u32, Error> {
         let pool: Pool = element("pools", &self.pools, index.into())?;
         Ok(pool.id as u32) // the lower half
     }
 }
 
-/// Readable when there are some.
+/// The descriptor is readable when the ring is not empty.
 impl AsFd for Heads {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ring.as_fd()

@@ -20,17 +20,17 @@ use crate::{
     routing::set_all,
 };
 
-/// What a data server has.
+/// The programs and maps of a data server.
 pub struct DataServer {
-    /// The tcx program at the way in.
+    /// The tcx program at ingress.
     pub ingress: OwnedFd,
-    /// The tcx program at the way out, which follows responses.
+    /// The tcx program at egress, which follows responses.
     pub egress: OwnedFd,
-    /// Keeps answers to the relay on this host.
+    /// The program that keeps answers to the relay on this host.
     pub relay_answer: OwnedFd,
-    /// Gives adopted connections their congestion window.
+    /// The program that gives adopted connections their congestion window.
     pub window: OwnedFd,
-    /// Passes frames of user space up to the kernel.
+    /// The program that passes frames of user space up to the kernel.
     pub pass_up: OwnedFd,
     pub(crate) peers: MapHandle,
     pub(crate) senders: MapHandle,
@@ -50,7 +50,7 @@ pub struct DataServer {
 }
 
 impl DataServer {
-    /// Sets the way to a node, for messages of this data server; a default one says that there is none.
+    /// Sets the way to a node, for messages of this data server. A default value says that there is no way.
     pub fn set_peer(&self, address: Ipv4Addr, way: &baton_abi::DataServer) -> Result<(), Error> {
         update("peers", &self.peers, &short_address(address), way)
     }

@@ -1,4 +1,4 @@
-//! Which pools this data server is in, and what its services are: for requests that come by no door.
+//! Which pools this data server is in, and what its services are. This is for requests that pass no door.
 
 use std::net::SocketAddrV4;
 
@@ -10,7 +10,7 @@ use crate::{
     maps::{again, element, lookup},
 };
 
-/// A second way to the tables, for a task of its own.
+/// A second handle to the tables, for a task of its own.
 pub struct OwnPools {
     services: MapHandle,
     pools: MapHandle,
@@ -19,7 +19,7 @@ pub struct OwnPools {
 }
 
 impl DataServer {
-    /// What this data server is to answer.
+    /// Opens the tables that say what this data server is to answer.
     pub fn own_pools(&self) -> Result<OwnPools, Error> {
         let (common, routing) = (&self.common, &self.routing);
         Ok(OwnPools {
@@ -37,8 +37,8 @@ impl OwnPools {
         lookup("services", &self.services, &ServiceKey::of(at))
     }
 
-    /// Whether the door here has let this request in, whose response begins at `start`. A connection server's table holds what others
-    /// have told it too: of that it is not known.
+    /// Whether the door here has let this request in, whose response begins at `start`. This is always false on a
+    /// connection server, because its table also holds what other nodes have told it.
     pub fn has_let_in(&self, key: &TcbKey, request: &[u8], start: u32) -> Result<bool, Error> {
         let settings: Settings = element("settings", &self.settings, 0)?;
         let kept: Option<KeptRequest> = lookup("kept_requests", &self.kept, key)?;

@@ -14,7 +14,7 @@ use crate::{
     sys,
 };
 
-/// On a data server.
+/// The maps and the program that the agent of a data server uses to read requests.
 pub struct Reading {
     doors: MapHandle,
     doors_begun: MapHandle,
@@ -25,7 +25,7 @@ pub struct Reading {
 }
 
 impl DataServer {
-    /// What an agent needs that reads requests, and sends frames in as if they had come to this interface.
+    /// Opens what an agent needs to read requests, and to send frames in as if they had come to this interface.
     pub fn reading(&self, interface: u32) -> Result<Reading, Error> {
         Ok(Reading {
             doors: again("doors", &self.doors)?,
@@ -42,7 +42,7 @@ impl Reading {
     /// The door of the connection that this socket has, in the same network namespace.
     pub fn door(&self, socket: BorrowedFd<'_>, flow: &TcbKey) -> Result<Option<Door>, Error> {
         let with_socket = || lookup("doors", &self.doors, &socket.as_raw_fd());
-        // The program puts it to the socket with the connection's second packet, which may be just now.
+        // The program moves the door to the socket with the connection's second packet, which may happen just now.
         for _ in 0..2 {
             if let Some(door) = with_socket()? {
                 return Ok(Some(door));
@@ -58,8 +58,8 @@ impl Reading {
     pub fn tell(&self, socket: BorrowedFd<'_>, read: &HaveRead) -> Result<(), Error> {
         let key = socket.as_raw_fd().to_ne_bytes();
         let tell = || self.have_read.update(&key, read.as_bytes(), MapFlags::ANY);
-        // The program may be making the first storage of this socket (kernel/bpf/bpf_local_storage.c: -EAGAIN): then it has one
-        // the next time.
+        // The program may be making the first storage of this socket (kernel/bpf/bpf_local_storage.c: -EAGAIN). Then
+        // the socket has one the next time.
         let told = match tell() {
             Err(error) if error.kind() == ErrorKind::WouldBlock => tell(),
             told => told,
@@ -67,7 +67,8 @@ impl Reading {
         told.map_err(|error| map_error("have_read", error))
     }
 
-    /// From that sequence number on, the agent keeps what it has read of the connection, until its next socket has it.
+    /// Tells the program that the agent keeps what it has read of the connection from sequence number `begin` on,
+    /// until the connection's next socket has it.
     pub fn keep(&self, flow: &TcbKey, begin: u32) -> Result<(), Error> {
         let kept = Kept {
             received: begin,
@@ -77,28 +78,31 @@ impl Reading {
         kept.map_err(|error| map_error("keeping", error))
     }
 
-    /// What is known of the connection's socket, wherever that is, since the agent keeps something of it; `None`: it does not.
+    /// What has become known of the connection's socket, on whatever node that is, since the agent began to keep data
+    /// of the connection. `None` if the agent keeps nothing.
     pub fn kept(&self, flow: &TcbKey) -> Result<Option<Kept>, Error> {
         lookup("keeping", &self.keeping, flow)
     }
 
-    /// A frame that a client could have sent comes in. The program knows that it is from here.
+    /// Sends in a frame that a client could have sent. The program knows that the agent sent it in.
     pub fn send(&self, frame: &[u8]) -> Result<(), Error> {
         self.send_as(AGENT_METADATA, frame)
     }
 
-    /// An empty ACK in a client's name, with room for timestamps: its connection leaves this data server, if that is no member
-    /// of its pool any more and the connection is quiet. What it acknowledges the program writes in.
+    /// Sends in an empty ACK in a client's name, with room for timestamps. The program writes the acknowledgement
+    /// number into it. The connection leaves this data server if that is no longer a member of the connection's pool,
+    /// and if the connection is quiet.
     pub fn leave(&self, ack: &[u8]) -> Result<(), Error> {
         self.send_as(LEAVE_METADATA, ack)
     }
 
-    /// The same of a connection that may have come to rest: if it has, the program tells its connection server.
+    /// Sends in an empty ACK as [`Reading::leave`] does, for a connection that may have come to rest. If it has, the
+    /// program tells its connection server.
     pub fn rest(&self, ack: &[u8]) -> Result<(), Error> {
         self.send_as(QUIET_METADATA, ack)
     }
 
-    /// What the program found to come too early comes in again.
+    /// Sends in again what the program found to have come too early.
     pub fn send_early(&self, frame: &[u8]) -> Result<(), Error> {
         self.send_as(EARLY_METADATA, frame)
     }

@@ -1,4 +1,5 @@
-//! Responses that begin elsewhere: where they end is for their agent to say, because the program sees only the rest.
+//! Responses that begin elsewhere. The agent says where such a response ends, because the program sees only the rest
+//! of it.
 
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
@@ -11,13 +12,13 @@ use crate::{
     maps::{again, map_error},
 };
 
-/// Of all connections of this data server.
+/// The responses on all connections of this data server.
 pub struct Responses {
     map: MapHandle,
 }
 
 impl DataServer {
-    /// Where responses end.
+    /// Opens the map that says where responses end.
     pub fn responses(&self) -> Result<Responses, Error> {
         let map = again("responses", &self.responses)?;
         Ok(Responses { map })
@@ -25,7 +26,7 @@ impl DataServer {
 }
 
 impl Responses {
-    /// What leaves by this socket goes on with a response in this way; told before any of it has left.
+    /// Tells the program that what leaves by this socket goes on with this response. Call it before any byte has left.
     pub fn expect(&self, socket: BorrowedFd<'_>, response: &Response) -> Result<(), Error> {
         let key = socket.as_raw_fd().to_ne_bytes();
         let noted = self.map.update(&key, response.as_bytes(), MapFlags::ANY);

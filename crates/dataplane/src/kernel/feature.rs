@@ -8,24 +8,24 @@ use crate::{loading::load::collect_messages, sys};
 /// A group of programs that is loaded as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Those of a connection server.
+    /// The programs of a connection server.
     ConnectionServer,
-    /// The one of a switch.
+    /// The program of a switch.
     Switch,
-    /// Those of a data server.
+    /// The programs of a data server.
     DataServer,
     /// The hooks of a control group: application nodes and `baton redsocks`.
     Sockets,
-    /// `baton eop`.
+    /// The programs of `baton eop`.
     Eop,
-    /// `baton client-agent`.
+    /// The programs of `baton client-agent`.
     Client,
 }
 
 use Part::{Client, ConnectionServer, DataServer, Eop, Sockets, Switch};
 
 impl Part {
-    /// Those of a node with these roles, `ROLE_*` of the ABI.
+    /// The parts of a node with these roles, `ROLE_*` of the ABI.
     pub fn of_roles(roles: u32) -> Vec<Self> {
         let all = [
             (baton_abi::ROLE_CS, ConnectionServer),
@@ -40,30 +40,30 @@ impl Part {
 /// Something of the kernel that not every Linux has.
 #[derive(Debug)]
 pub struct Feature {
-    /// As people would search for it.
+    /// The name by which people would search for it.
     pub name: &'static str,
     /// The first Linux with it.
     pub since: Release,
     /// What baton does with it: "a data server adopts connections with it".
     pub purpose: &'static str,
-    /// What a kernel that is new enough may have been built without.
+    /// The build option without which even a kernel that is new enough lacks it.
     pub option: Option<&'static str>,
     parts: &'static [Part],
     probe: Probe,
 }
 
-/// How one finds out whether it is there.
+/// How to find out whether a feature is there.
 #[derive(Debug)]
 enum Probe {
     /// The kernel's type information lists this function.
     Function(&'static str),
     /// The verifier knows this helper in programs of this type.
     Helper(raw::bpf_prog_type, raw::bpf_func_id),
-    /// Nothing but the version tells, and distributions add features to older versions.
+    /// Only the version tells. An older version proves nothing, because distributions add features to older versions.
     Version,
 }
 
-/// Ordered by version, the newest first: a kernel that lacks several is told by the first one.
+/// All features by version, the newest first. The first one that a kernel lacks says which version is needed.
 pub const FEATURES: &[Feature] = &[
     Feature {
         name: "bpf_sk_assign_tcp_reqsk",
@@ -198,15 +198,15 @@ pub const FEATURES: &[Feature] = &[
 /// Whether a feature is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It is.
+    /// The feature is there.
     There,
-    /// It is not.
+    /// The feature is missing.
     Missing,
     /// This process may not find out, or nothing tells.
     Unknown,
 }
 
-/// What the parts use, the newest first.
+/// The features that these parts use, the newest first.
 pub fn used_by(parts: &[Part]) -> impl Iterator<Item = &'static Feature> + use<'_> {
     FEATURES
         .iter()
@@ -215,7 +215,7 @@ pub fn used_by(parts: &[Part]) -> impl Iterator<Item = &'static Feature> + use<'
 
 /// Each of these features, and whether the kernel that runs has it.
 pub fn probe(parts: &[Part], kernel: &Kernel) -> Vec<(&'static Feature, Presence)> {
-    // libbpf would write to the standard error what the answer says better.
+    // Without this, libbpf would write to standard error what the answer says better.
     collect_messages();
     let btf = Btf::from_vmlinux().ok();
     used_by(parts)
@@ -233,7 +233,8 @@ impl Feature {
             Probe::Function(name) => btf.map_or(Presence::Unknown, |btf| {
                 there(btf.type_by_name::<Func<'_>>(name).is_some())
             }),
-            // The kernel refuses programs that it would take from somebody with the privileges for them.
+            // The probe would tell nothing: the kernel refuses programs that it would take from a process with the
+            // privileges for them.
             Probe::Helper(..) if !kernel.may_load => Presence::Unknown,
             Probe::Helper(program, helper) => match sys::has_helper(program, helper) {
                 Ok(is_there) => there(is_there),

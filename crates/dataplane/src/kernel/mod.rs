@@ -1,4 +1,4 @@
-//! What the kernel that runs is like, as far as it decides whether programs can be loaded and attached.
+//! The properties of the running kernel that decide whether programs can be loaded and attached.
 
 mod feature;
 mod refusal;
@@ -19,7 +19,7 @@ use crate::sys;
 pub struct Release(pub u32, pub u32);
 
 impl Release {
-    /// Of what uname(2) says, such as "6.12.9+deb13-amd64".
+    /// Reads the version from what uname(2) says, such as "6.12.9+deb13-amd64".
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split(|c: char| !c.is_ascii_digit());
         let mut next = || numbers.next()?.parse().ok();
@@ -33,7 +33,7 @@ impl fmt::Display for Release {
     }
 }
 
-/// What the security module of that name forbids even to root (kernel_lockdown(7)).
+/// What the security module lockdown forbids even to root (kernel_lockdown(7)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lockdown {
     /// Nothing, or there is no such module.
@@ -50,15 +50,15 @@ pub enum Lockdown {
 pub struct Kernel {
     /// What uname(2) says.
     pub name: String,
-    /// The same as a number.
+    /// The version in `name`, as numbers.
     pub release: Option<Release>,
-    /// Whether it shows its type information.
+    /// Whether the kernel shows its type information.
     pub has_btf: bool,
-    /// What it forbids to everybody.
+    /// What the kernel forbids to everybody.
     pub lockdown: Lockdown,
     /// Whether this process is in the user namespace of the machine, whose root alone may load programs.
     pub owns_machine: bool,
-    /// Why a map of a few bytes cannot be made, the least that BPF can be asked for.
+    /// The errno with which the kernel refuses a map of a few bytes, which is the least that BPF can be asked for.
     pub refuses_maps: Option<i32>,
     /// Whether this process may load programs.
     pub may_load: bool,
@@ -70,7 +70,7 @@ pub struct Kernel {
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 impl Kernel {
-    /// Looks. Changes nothing.
+    /// Looks at the running kernel. Nothing is changed.
     pub fn look() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let name = read("/proc/sys/kernel/osrelease").trim().to_owned();
@@ -94,8 +94,8 @@ impl Kernel {
     }
 }
 
-/// The module marks its level with brackets; where its file system is not mounted, the command line tells what was
-/// asked for at the start.
+/// The level of lockdown. The module marks it with brackets. If its file system is not mounted, the command line tells
+/// what was asked for at boot.
 fn lockdown(levels: io::Result<String>, command_line: &str) -> Lockdown {
     let level = match &levels {
         Ok(levels) => levels
@@ -113,7 +113,7 @@ fn lockdown(levels: io::Result<String>, command_line: &str) -> Lockdown {
     }
 }
 
-/// The machine's own namespace maps every user to itself.
+/// Whether this is the machine's own user namespace, which maps every user to itself.
 fn owns_machine(uid_map: &str) -> bool {
     let numbers: Vec<&str> = uid_map.split_whitespace().collect();
     // A kernel without user namespaces has no such file.

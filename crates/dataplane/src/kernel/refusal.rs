@@ -1,5 +1,5 @@
-//! Why the kernel refused to load programs, in one sentence: by the feature that is missing or the rule that
-//! forbids it. What the verifier said is kept aside, for those who mend baton.
+//! Says in one sentence why the kernel refused to load programs: which feature is missing, or which rule forbids it.
+//! What the verifier said is kept aside for baton's developers.
 
 use std::fmt;
 
@@ -7,30 +7,30 @@ use nix::errno::Errno;
 
 use super::{Feature, Kernel, Lockdown, Part, Presence, Release, feature};
 
-/// Programs that were not loaded.
+/// The kernel's refusal to load programs.
 #[derive(Debug)]
 pub struct Refusal {
-    /// Why.
+    /// Why the programs were not loaded.
     pub cause: Cause,
     /// All that libbpf and the verifier said.
     pub log: String,
 }
 
-/// What somebody can do something about.
+/// A cause that somebody can do something about.
 #[derive(Debug)]
 pub enum Cause {
     /// The kernel has no BPF at all.
     NoBpf,
-    /// It shows no type information.
+    /// The kernel shows no type information.
     NoBtf,
-    /// It has not all that the programs use; the newest comes first.
+    /// The kernel lacks features that the programs use.
     Lacks {
         /// What uname(2) says.
         kernel: String,
-        /// What is missing.
+        /// The features that are missing, the newest first.
         features: Vec<&'static Feature>,
     },
-    /// It does not compile programs.
+    /// The kernel does not compile programs.
     NoJit,
     /// This process is root of a user namespace only.
     UserNamespace,
@@ -38,17 +38,17 @@ pub enum Cause {
     Forbidden,
     /// The lockdown module lets no program read the kernel's memory.
     Lockdown {
-        /// Which program wants to.
+        /// The program that reads the kernel's memory.
         program: String,
     },
     /// There was no memory for a map or a program.
     NoMemory {
-        /// Which.
+        /// The map or program for which there was no memory.
         what: String,
     },
-    /// It has all that is used, and its verifier takes the program nevertheless for wrong.
+    /// The kernel has all features that are used, and its verifier rejects the program nevertheless.
     Verifier {
-        /// Which.
+        /// The program that was rejected.
         program: String,
         /// What uname(2) says.
         kernel: String,
@@ -60,7 +60,7 @@ pub enum Cause {
     },
 }
 
-/// Why programs were not loaded: `reason` is the error, `log` what was said before it.
+/// Finds out why programs were not loaded. `reason` is the error, `log` what was said before it.
 pub(crate) fn judge(parts: &[Part], reason: &str, log: String) -> Refusal {
     let kernel = Kernel::look();
     let missing = feature::probe(parts, &kernel)
@@ -74,7 +74,7 @@ pub(crate) fn judge(parts: &[Part], reason: &str, log: String) -> Refusal {
     }
 }
 
-/// The first that is true: each explains those below.
+/// The first cause that is true, because each one explains those below it.
 fn cause(kernel: &Kernel, missing: Vec<&'static Feature>, reason: &str, log: &str) -> Cause {
     match kernel.refuses_maps.map(Errno::from_raw) {
         Some(Errno::ENOSYS) => return Cause::NoBpf,
@@ -120,8 +120,8 @@ fn cause(kernel: &Kernel, missing: Vec<&'static Feature>, reason: &str, log: &st
     }
 }
 
-/// What libbpf says failed: "libbpf: prog 'NAME': BPF program load failed: -EACCES", "libbpf: map 'NAME': failed to
-/// create: -ENOMEM".
+/// What failed, as libbpf says it: "libbpf: prog 'NAME': BPF program load failed: -EACCES", "libbpf: map 'NAME':
+/// failed to create: -ENOMEM".
 struct Failed {
     what: String,
     why: String,
@@ -205,7 +205,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// The newest one decides which kernel it takes.
+/// Says which features are missing. The newest one decides which kernel is needed.
 fn lacks(f: &mut fmt::Formatter<'_>, kernel: &str, features: &[&Feature]) -> fmt::Result {
     let names: Vec<&str> = features.iter().map(|feature| feature.name).collect();
     write!(f, "this kernel (Linux {kernel}) lacks {}", names.join(", "))?;
@@ -221,7 +221,7 @@ fn lacks(f: &mut fmt::Formatter<'_>, kernel: &str, features: &[&Feature]) -> fmt
 }
 
 impl Feature {
-    /// What to do where it is missing: a kernel that is new enough was built without it.
+    /// What to do if the feature is missing. A kernel that is new enough was built without it.
     pub fn remedy(&self, kernel: Option<Release>) -> String {
         let since = self.since;
         match (self.option, kernel) {
@@ -264,7 +264,7 @@ mod tests {
         said
     }
 
-    /// What a data server's programs use that came with this version of Linux.
+    /// The features that a data server's programs use and that came with this version of Linux.
     fn of_data_server(since: Release) -> Vec<&'static Feature> {
         used_by(&[Part::DataServer])
             .filter(|feature| feature.since == since)

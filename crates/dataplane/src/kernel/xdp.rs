@@ -1,4 +1,4 @@
-//! What the kernel says of XDP on an interface: who is there, what the driver can, and why it refuses.
+//! What the kernel says of XDP on an interface: which program is attached, what the driver can do, and why it refuses.
 
 use std::{
     fmt,
@@ -13,12 +13,12 @@ use crate::{
     loading::load::{collect_messages, take_messages},
 };
 
-/// A program at an interface.
+/// An XDP program that is attached to an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XdpHolder {
     /// The kernel's number for it.
     pub id: u32,
-    /// Its name; only who has CAP_SYS_ADMIN is told.
+    /// Its name. The kernel tells it only to a process with CAP_SYS_ADMIN.
     pub name: Option<String>,
 }
 
@@ -38,21 +38,21 @@ impl fmt::Display for XdpHolder {
 /// What the kernel says of XDP on an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XdpState {
-    /// `enum netdev_xdp_act` of include/uapi/linux/netdev.h.
+    /// What the driver can do, as bits of `enum netdev_xdp_act` of include/uapi/linux/netdev.h.
     pub features: u64,
-    /// Which program is attached.
+    /// The program that is attached, if there is one.
     pub holder: Option<XdpHolder>,
-    /// How it runs.
+    /// How that program runs.
     pub mode: Option<XdpMode>,
 }
 
 impl XdpState {
-    /// Of the interface with this index.
+    /// Asks the kernel about the interface with this index.
     ///
     /// # Errors
-    /// What the kernel says, as when there is no such interface.
+    /// What the kernel says, for example if there is no such interface.
     pub fn of(interface: u32) -> libbpf_rs::Result<Self> {
-        // The descriptor would be for attaching; a question needs none.
+        // A query does not use the descriptor, which would be that of a program to attach.
         let stdin = stdin();
         let answer = Xdp::new(stdin.as_fd()).query(index(interface), XdpFlags::NONE)?;
         let ids = [
@@ -99,7 +99,7 @@ pub(crate) fn native_refusal(program: BorrowedFd<'_>, interface: u32) -> Option<
     driver_words(&take_messages())
 }
 
-/// From libbpf's log: "libbpf: Kernel error message: WORDS".
+/// The driver's words from libbpf's log: "libbpf: Kernel error message: WORDS".
 fn driver_words(log: &str) -> Option<String> {
     let said = log
         .lines()

@@ -1,4 +1,4 @@
-//! Links: attached once, pinned, and from then on only ever updated.
+//! Attaches programs by links. A link is attached once, pinned, and from then on only updated.
 
 use std::{
     fs::File,
@@ -17,9 +17,9 @@ use crate::{
 /// How an XDP program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XdpMode {
-    /// In the driver, before the kernel has made anything of the packet.
+    /// In the driver, before the kernel has made a socket buffer of the packet.
     Native,
-    /// After it, where the driver knows no XDP: correct, but slower.
+    /// After the kernel has made a socket buffer, which works if the driver knows no XDP: correct, but slower.
     Generic,
 }
 
@@ -27,7 +27,7 @@ pub enum XdpMode {
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 
-/// A link and whether it is the one an earlier process left.
+/// A link, and whether an earlier process left it.
 pub(crate) struct Attached {
     pub link: OwnedFd,
     pub taken_over: bool,
@@ -45,7 +45,8 @@ pub enum XdpChoice {
     Generic,
 }
 
-/// Attaches an XDP program in the way that is wished for; one for frames in several pieces natively or not at all.
+/// Attaches an XDP program in the chosen mode. With [`XdpChoice::Auto`], a program for frames in several pieces is
+/// attached natively or not at all.
 pub(crate) fn attach_xdp(
     name: &'static str,
     program: &OwnedFd,
@@ -89,7 +90,7 @@ pub(crate) fn attach_xdp(
         }
         other => other,
     }?;
-    // A link that was taken over runs as an earlier process attached it.
+    // A link that was taken over runs in the mode in which an earlier process attached it.
     let state = XdpState::of(interface).ok();
     Ok((
         attached,
@@ -130,8 +131,8 @@ pub(crate) fn attach_relay_answer(program: &OwnedFd, interface: u32) -> Result<O
     Ok(attach("relay_answer", program, interface, Hook::TcxIngress, None)?.link)
 }
 
-/// Attaches the program that hears of sockets to the control group of all processes, if this machine has
-/// such groups.
+/// Attaches the program for socket events to the control group of all processes. Returns `None` if this machine has no
+/// control groups of version 2.
 pub(crate) fn attach_window(
     program: &OwnedFd,
     pins: Option<&Pins>,
@@ -160,7 +161,7 @@ pub fn mounts() -> String {
     std::fs::read_to_string("/proc/self/mounts").unwrap_or_default()
 }
 
-/// Where the control groups of version 2 are mounted; their root has all processes.
+/// Where the control groups of version 2 are mounted. Their root group has all processes.
 pub fn control_groups(mounts: &str) -> Option<&str> {
     mounts.lines().find_map(|line| {
         let mut words = line.split(' ').skip(1);
@@ -200,7 +201,8 @@ fn attach(
     })
 }
 
-/// The pinned link of an earlier process with our program in it, if it still is on this interface.
+/// Puts our program into the pinned link of an earlier process and returns that link, if it is still at this
+/// interface.
 fn take_over(
     name: &str,
     program: BorrowedFd<'_>,
@@ -222,7 +224,7 @@ fn take_over(
     Ok(None)
 }
 
-/// Another program has the place, in this mode (EBUSY) or in the other one (EEXIST).
+/// Whether another program is attached to the interface, in this mode (EBUSY) or in the other one (EEXIST).
 fn is_taken(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -230,7 +232,7 @@ fn is_taken(error: &io::Error) -> bool {
     )
 }
 
-/// Whose program is there, and how one gets rid of it.
+/// Says which program is attached to the interface, and how to detach it.
 fn taken_hint(interface: u32) -> String {
     let name = interface_name(interface);
     let holder = XdpState::of(interface).ok().and_then(|state| state.holder);
@@ -246,7 +248,7 @@ fn taken_hint(interface: u32) -> String {
 
 fn native_hint(words: &str, interface: u32) -> String {
     let name = interface_name(interface);
-    // Only the host can turn these off where it lets the guest not do so.
+    // Only the host can turn these off if it does not let the guest do so.
     let remedy = if words.contains("GRO_HW") {
         " (of the virtual machine's NIC on its host: guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,\
          guest_ufo=off, or ctrl_guest_offloads=on, by which the driver turns them off itself)"
@@ -259,7 +261,7 @@ fn native_hint(words: &str, interface: u32) -> String {
     )
 }
 
-/// For people: its number if it is gone.
+/// The interface's name for people, or its number if the interface is gone.
 pub(crate) fn interface_name(index: u32) -> String {
     nix::net::if_::if_indextoname(index).map_or_else(
         |_| format!("interface {index}"),
@@ -284,7 +286,7 @@ fn of_tcx(error: Error) -> Error {
     }
 }
 
-/// What a kernel without tcx says to its programs is that they are invalid.
+/// What to do about an error of tcx. A kernel without tcx says that the program is invalid or not supported.
 pub(crate) fn tcx_hint(error: &io::Error) -> String {
     let is_unknown = matches!(
         error.raw_os_error(),

@@ -1,9 +1,9 @@
 //! One program at every interface of a node.
 //!
 //! What comes by one interface may have to leave by another. A frame that a native XDP program redirects needs a
-//! driver that takes it (`ndo_xdp_xmit`); one from generic XDP leaves as any packet does. So either all interfaces
-//! are native, and each takes frames from the others, or all are generic. Which of the two it is, the configuration
-//! decides: a node that is to be native does not start where one of its interfaces cannot be.
+//! driver that takes it (`ndo_xdp_xmit`); one from generic XDP leaves as any packet does. So either all interfaces are
+//! native, and each takes frames from the others, or all are generic. The configuration decides between the two: a
+//! node that is to be native does not start if one of its interfaces cannot be native.
 
 use std::{
     io,
@@ -106,7 +106,7 @@ fn mode_of_all(
 ) -> Result<XdpMode, Error> {
     let all_generic = found.iter().all(|one| one.mode == XdpMode::Generic);
     if choice == XdpChoice::Generic || all_generic {
-        // Those of an earlier process stay generic, as the link of a node with one interface does.
+        // Links of an earlier process stay generic, as the link of a node with one interface does.
         return Ok(XdpMode::Generic);
     }
     let takes_none = |one: &&Found| one.mode == XdpMode::Native && !one.takes_frames;
@@ -126,7 +126,8 @@ fn mode_of_all(
     let some_generic = found.iter().any(|one| one.mode == XdpMode::Generic);
     Ok(match choice {
         XdpChoice::Auto if some_generic => XdpMode::Generic,
-        // One that an earlier process attached in generic mode, next to others: it is asked to be native now.
+        // An interface at which an earlier process attached the program in generic mode, next to native ones, is asked
+        // to be native now.
         _ => XdpMode::Native,
     })
 }
@@ -134,7 +135,7 @@ fn mode_of_all(
 fn takes_frames(state: &XdpState) -> bool {
     /// `NETDEV_XDP_ACT_NDO_XMIT` of `include/uapi/linux/netdev.h`.
     const NDO_XMIT: u64 = 4;
-    // Kernels before 6.3 say nothing of any driver: those that know XDP mostly can.
+    // Kernels before 6.3 say nothing about drivers. Most drivers with native XDP can take frames.
     state.features == 0 || state.features & NDO_XMIT != 0
 }
 

@@ -9,12 +9,12 @@ const USUAL_MTU: u32 = 1500;
 /// `NETDEV_XDP_ACT_RX_SG` of include/uapi/linux/netdev.h: the driver shows programs frames in several pieces.
 const RX_SG: u64 = 32;
 
-/// Whether the programs for this interface should take frames in several pieces: where its MTU makes such frames,
-/// and its driver runs programs natively and can show them. Programs that run generically must not take them:
-/// the kernel then builds each packet anew from pages of a pool, and such packets have been lost, and have brought
-/// kernels down, further up. Other programs get them in one piece.
+/// Whether the programs for this interface should take frames in several pieces. They should if its MTU makes such
+/// frames, and if its driver runs programs natively and can show them such frames. Programs that run generically must
+/// not take them: the kernel then builds each packet anew from pages of a pool, and further up such packets have been
+/// lost and have brought kernels down. Other programs get the frames in one piece.
 pub fn wants_frags(interface: u32, mtu: u32) -> bool {
-    // The descriptor would be for attaching; a question needs none.
+    // A query does not use the descriptor, which would be that of a program to attach.
     let stdin = stdin();
     let index = i32::try_from(interface).unwrap_or(0);
     mtu > USUAL_MTU

@@ -1,8 +1,8 @@
-//! Whether pinned maps are read as they were written.
+//! Makes sure that pinned maps are read in the layout in which they were written.
 //!
-//! The next daemon may be of another version, whose structures are others. A size tells little: a member
-//! that moved within a structure leaves it as it was. So what each pinned map's keys and values are made of
-//! is written down as a number beside them, in a map of its own, and looked at before anything is changed:
+//! The next daemon may be of another version with other structures. A size tells little, because a member that moves
+//! within a structure leaves the size as it was. So the layout of each pinned map's keys and values is noted as a
+//! number in a pinned map of its own, and compared before anything is changed:
 //!
 //! | a pinned map | |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | is not, and the daemon fills it, or it only counts or remembers for moments | made anew |
 //! | is not, and connections would be lost with it or led astray | refused: nothing is changed |
 //!
-//! The programs that run keep the maps that they have until others take their place.
+//! Running programs keep their maps until other programs take their place.
 
 use std::{os::fd::AsFd as _, path::PathBuf};
 
@@ -25,21 +25,21 @@ use crate::{Error, Pins};
 
 include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
 
-/// Of a connection server: its connections, and what the numbers in them stand for.
+/// Maps that a connection server must keep: its connections, and what the numbers in them stand for.
 const OF_CS: [&str; 5] = ["tcbs", "data_servers", "services", "pools", "route_ids"];
-/// Of a data server: where the requests and responses of its connections begin and end.
+/// Maps that a data server must keep: where the requests and responses of its connections begin and end.
 const OF_DS: [&str; 2] = ["doors", "responses"];
-/// Of a switch.
+/// Maps that a switch must keep.
 const OF_SWITCH: [&str; 3] = ["begun", "places", "data_servers"];
 
-/// Of an application node: who listens is known by what the programs' hooks have noted, and in no other way.
+/// Maps that an application node must keep: only what the hooks have noted tells which programs listen.
 const OF_APP: [&str; 2] = ["app_sockets", "app_listeners"];
 
-/// Where the numbers are pinned: by map, its name filled up with zeros.
+/// The pinned map that has the numbers. A key is a map's name, filled up with zeros.
 pub(crate) const RECORD: &str = "layouts";
-/// Longer than any map's name.
+/// The length of a key in the record. No map's name is longer.
 const NAME: usize = 16;
-/// More maps than there are.
+/// How many maps the record has room for: more than there are.
 const RECORDS: u32 = 256;
 
 /// A map as this version wants it.
@@ -52,14 +52,14 @@ pub(crate) struct Wanted {
     flags: u32,
 }
 
-/// What becomes of a pinned map.
+/// How a pinned map compares with the map that this version wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Missing,
     Same,
-    /// Another size, as the configuration says it.
+    /// The layout is the same, but the size is not the one in the configuration.
     Resized,
-    /// Written by another version.
+    /// Another version wrote the map.
     Other,
 }
 
@@ -100,7 +100,7 @@ impl Wanted {
     }
 }
 
-/// Makes way for maps that must be made anew, and gives their names.
+/// Removes the pins of maps that must be made anew, and returns the names of these maps.
 ///
 /// # Errors
 /// [`Error::Layout`] or [`Error::DoorLayout`], before anything is changed.
@@ -117,7 +117,7 @@ pub(crate) fn settle(pins: &Pins, roles: u32, wanted: &[Wanted]) -> Result<Vec<S
     settle_all(pins, wanted, is_kept, refuse)
 }
 
-/// The same for an application node.
+/// Does the same as [`settle`] for an application node.
 ///
 /// # Errors
 /// [`Error::AppLayout`], before anything is changed.
@@ -156,7 +156,7 @@ fn settle_all(
         if *fate != Fate::Missing {
             pins.forget_map(name)?;
         }
-        // Before the map is there: a number without its map misleads nobody.
+        // The number is noted before the map is there, because a number without its map misleads nobody.
         record
             .update(&key(name), &number_of(name).to_le_bytes(), MapFlags::ANY)
             .map_err(|error| pinned(pins, RECORD, &error))?;
@@ -226,15 +226,15 @@ fn key(name: &str) -> [u8; NAME] {
     key
 }
 
-/// A ring has no value of which the layout could be told.
+/// The size of an event. It is a part of the ring's layout, because a ring has no value type.
 const EVENT: u32 = size_of::<AppEvent>() as u32;
 
-/// Stands for all that a reader of a map must know: 64-bit FNV-1a of it
+/// The number that stands for all that a reader of a map must know: its 64-bit FNV-1a hash
 /// (<http://www.isthe.com/chongo/tech/comp/fnv/>).
 fn number_of(map: &str) -> u64 {
     let layout = LAYOUTS.iter().find(|(name, _)| *name == map);
     let mut text = layout.map_or("", |(_, layout)| layout).to_owned();
-    // What numbers in it mean, where they outlive the daemon.
+    // What the numbers in a map mean is part of its layout if they outlive the daemon.
     let meanings: &[&[(&str, u32)]] = match map {
         "counters" => &[COUNTER_NAMES],
         "tallies" => &[TALLY_PLACE_NAMES],

@@ -1,4 +1,4 @@
-//! Loading: compile-time skeleton in, plain descriptors and maps out.
+//! Loads the programs: turns the skeleton that was generated at compile time into plain descriptors and maps.
 
 use std::{
     mem::MaybeUninit,
@@ -35,21 +35,21 @@ pub struct Options {
     pub xdp: XdpChoice,
     /// Whether the XDP programs are to take frames in several pieces: see [`crate::wants_frags`].
     pub frags: bool,
-    /// Where maps are pinned and found again. None: they live as long as this process (tests).
+    /// Where maps are pinned and found again. With `None` they live as long as this process, as in tests.
     pub pins: Option<Pins>,
 }
 
 /// The loaded programs and their maps, by role, attached to nothing yet.
 pub struct Programs {
-    /// With role CS.
+    /// The connection server's programs and maps, with role CS.
     pub connection_server: Option<ConnectionServer>,
-    /// With role DS.
+    /// The data server's programs and maps, with role DS.
     pub data_server: Option<DataServer>,
-    /// With that role.
+    /// The switch's program and maps, with that role.
     pub switch: Option<Switch>,
-    /// Pinned maps that could not be taken over, because another version wrote them otherwise.
+    /// The names of pinned maps that could not be taken over, because another version wrote them in another layout.
     pub made_anew: Vec<String>,
-    /// With role CS or DS.
+    /// The maps by which requests are routed, with role CS or DS.
     pub(crate) routing: Option<Arc<Routing>>,
     pub(crate) common: Arc<CommonMaps>,
 }
@@ -71,7 +71,7 @@ const CS_MAPS: [&str; 12] = [
     "orphans",
     "quiet_points",
 ];
-/// Maps by which requests are routed, by a connection server and by the owners of connections, and those of requests.
+/// Maps by which connection servers and the owners of connections route requests, and maps of requests.
 const ROUTING_MAPS: [&str; 12] = [
     "pools",
     "hosts",
@@ -118,8 +118,8 @@ impl Programs {
     /// all they hold; others are made and pinned.
     ///
     /// # Errors
-    /// [`Error::Layout`] or [`Error::DoorLayout`] if connections are in maps that another version wrote otherwise, or that have
-    /// another size: then nothing is changed. [`Error::Load`], [`Error::Pins`].
+    /// [`Error::Layout`] or [`Error::DoorLayout`] if connections are in maps that another version wrote in another
+    /// layout, or that have another size. Nothing is changed then. [`Error::Load`], [`Error::Pins`].
     pub fn load(options: &Options) -> Result<Self, Error> {
         collect_messages();
         if let Some(pins) = &options.pins {
@@ -291,7 +291,7 @@ pub(crate) fn load_error(error: impl std::fmt::Display) -> Error {
     }
 }
 
-/// How many of the verifier's last words are for every log.
+/// How many of the verifier's last lines are logged even without debug output.
 const LAST_LINES: usize = 8;
 
 /// Why the kernel refused programs of these parts. libbpf says it only in its log.
@@ -307,7 +307,7 @@ pub(crate) fn explain(error: &libbpf_rs::Error, parts: &[Part]) -> Error {
     Error::Load(Box::new(refusal))
 }
 
-/// From now on what libbpf says is kept for [`explain`].
+/// From now on, keeps what libbpf says for [`explain`]. What was kept before is dropped.
 pub(crate) fn collect_messages() {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -339,7 +339,7 @@ pub mod tests {
 
     use super::*;
 
-    /// The helpers that programs of `bpf/baton.bpf.c` call, those in functions of theirs included, which the program
+    /// The helpers that the programs of `bpf/baton.bpf.c` call, including calls in their functions, which a program
     /// has only once it is loaded.
     pub fn helpers_called() -> BTreeSet<raw::bpf_func_id> {
         let mut storage = MaybeUninit::uninit();
@@ -364,7 +364,7 @@ pub mod tests {
         let calls = all
             .iter()
             .flat_map(|program| program.insns())
-            // A source of 0 is a helper; others are functions of the program or of the kernel.
+            // A call whose source is 0 calls a helper. Others call functions of the program or of the kernel.
             .filter(|one| is_call(one.code) && one.src_reg() == 0);
         calls.map(|one| one.imm.cast_unsigned()).collect()
     }

@@ -1,4 +1,4 @@
-//! Programs and maps on their way into the kernel, and what of them outlives the daemon.
+//! Brings programs and maps into the kernel, and pins what must outlive the daemon.
 
 pub mod attach;
 pub mod everywhere;

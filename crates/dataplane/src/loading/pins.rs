@@ -13,19 +13,19 @@ use nix::{
 
 use crate::{Error, sys};
 
-/// How the names of pinned links begin; no map's does.
+/// The names of pinned links begin with this. No map's name does.
 const LINK: &str = "link_";
 
-/// A node's pins: one directory, everything in it ours.
+/// A node's pins: one directory, in which everything belongs to this node.
 #[derive(Clone, Debug)]
 pub struct Pins {
     dir: PathBuf,
-    /// What the names of links end with: nothing at a node's first interface.
+    /// The end of the names of links. It is empty for a node's first interface.
     of_interface: String,
 }
 
 impl Pins {
-    /// Names the directory; [`Pins::prepare`] makes it.
+    /// Names the directory without making it, which [`Pins::prepare`] does.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -76,8 +76,8 @@ impl Pins {
         self.dir.join(format!("{LINK}{program}{end}"))
     }
 
-    /// The same pins, where the links are those at this interface of a node that has these. A node's first
-    /// interface has the names that the only one has, so that nodes with one need not know of others.
+    /// The same pins, with the names of the links at `interface`, which is one of `all` interfaces of the node. Links
+    /// at the first interface have plain names, so that a node with one interface need not know of others.
     pub(crate) fn at(&self, interface: u32, all: &[u32]) -> Self {
         let of_interface = match all.first() {
             Some(first) if *first != interface => format!("_{interface}"),
@@ -89,9 +89,9 @@ impl Pins {
         }
     }
 
-    /// Gives the link of a program that an earlier daemon left at each of these interfaces the name that it has
-    /// now, so that it is found there and nothing is detached meanwhile: another interface may be the first one.
-    /// A link that is at none of them keeps some name, until [`Pins::forget_links_elsewhere`].
+    /// Renames the links of a program that an earlier daemon left at these interfaces to the names that they should
+    /// have now, because another interface may have become the first one. So each link is found, and nothing is
+    /// detached meanwhile. A link at none of these interfaces keeps some name until [`Pins::forget_links_elsewhere`].
     pub(crate) fn sort_links(&self, program: &str, all: &[u32]) -> Result<(), Error> {
         let (Some(first), plain) = (all.first(), self.link(program)) else {
             return Ok(());
@@ -115,8 +115,8 @@ impl Pins {
         }
     }
 
-    /// Removes the pins of a program's links at interfaces that are not among these: without anybody else who
-    /// holds them, the program is no longer attached there.
+    /// Removes the pins of a program's links at interfaces that are not among these. If nobody else holds such a link,
+    /// the program is no longer attached there.
     pub(crate) fn forget_links_elsewhere(&self, program: &str, all: &[u32]) -> Result<(), Error> {
         let begins = format!("{LINK}{program}_");
         let failed = |cause| Error::Pins {
@@ -137,8 +137,8 @@ impl Pins {
         Ok(())
     }
 
-    /// Removes the pin of a program's link, if there is one: without anybody else who holds it, the program
-    /// is attached no more.
+    /// Removes the pin of a program's link, if there is one. If nobody else holds the link, the program is no longer
+    /// attached.
     pub(crate) fn forget_link(&self, program: &str) -> Result<(), Error> {
         let path = self.link(program);
         match fs::remove_file(&path) {
@@ -149,8 +149,8 @@ impl Pins {
         }
     }
 
-    /// Removes the pins of all links: without anybody else who holds them, no program is attached any more. The maps
-    /// stay, with all they hold.
+    /// Removes the pins of all links. If nobody else holds the links, no program is attached anymore. The maps stay,
+    /// with all they hold.
     ///
     /// # Errors
     /// [`Error::Pins`].
@@ -181,7 +181,7 @@ impl Pins {
         Ok(())
     }
 
-    /// Of all that is pinned; nothing where there is no directory.
+    /// The names of all pins. There are none if there is no directory.
     fn names(&self) -> Result<Vec<String>, Error> {
         let failed = |cause| Error::Pins {
             path: self.dir.clone(),
@@ -198,7 +198,7 @@ impl Pins {
         entries.map(name).collect::<io::Result<_>>().map_err(failed)
     }
 
-    /// Removes the pin of one.
+    /// Removes the pin of one map.
     pub(crate) fn forget_map(&self, name: &str) -> Result<(), Error> {
         let path = self.map(name);
         fs::remove_file(&path).map_err(|cause| Error::Pins { path, cause })

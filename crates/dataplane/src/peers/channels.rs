@@ -20,7 +20,7 @@ pub struct Channels {
 }
 
 impl Dataplane {
-    /// Another hold on the maps of the channels.
+    /// A second handle to the maps of the channels.
     pub fn channels(&self) -> Result<Channels, Error> {
         let maps = &self.programs().common;
         Ok(Channels {
@@ -34,16 +34,17 @@ impl Dataplane {
 }
 
 impl Channels {
-    /// Channels there are, without 0, which is none.
+    /// How many channels there are. Index 0 is no channel, and is not counted.
     pub const COUNT: u16 = MAX_PEERS as u16 - 1;
 
     /// The number of the channel's next message.
     pub fn next(&self, channel: u16) -> Result<u16, Error> {
-        // The lower bits are what is sent.
+        // Only the lower 16 bits are sent.
         Ok(self.channel(channel)?.next as u16)
     }
 
-    /// The next numbers of the channels below `end`, by channel: for who asks again and again.
+    /// The numbers of the next messages of the channels below `end`, by channel. This is for a caller that asks again
+    /// and again.
     pub fn all_next(&self, end: u16) -> Result<Vec<u16>, Error> {
         let batch = u32::from(end).max(1);
         self.channels
@@ -54,8 +55,8 @@ impl Channels {
             .collect()
     }
 
-    /// Has the numbers of a channel that was never used begin at `first`, so that its receiver can
-    /// tell them from those of an earlier life.
+    /// Makes the numbers of a channel that was never used begin at `first`, so that its receiver can tell them from
+    /// numbers of an earlier life.
     pub fn begin_at(&self, channel: u16, first: u16) -> Result<(), Error> {
         let mut used = self.channel(channel)?;
         if used.next != 0 {
@@ -65,7 +66,8 @@ impl Channels {
         update("channels", &self.channels, &u32::from(channel), &used)
     }
 
-    /// The frame of a message, if it is still there and not older, and the index of the interface that it left by.
+    /// The index of the interface by which a message left, and its frame. `None` if the message is no longer there, or
+    /// is older than `oldest`.
     pub fn posted(
         &self,
         channel: u16,
@@ -74,7 +76,7 @@ impl Channels {
     ) -> Result<Option<(u32, Vec<u8>)>, Error> {
         let slot = self.channel(channel)?.slots[usize::from(number) % WINDOW as usize];
         let read = || element::<Posted>("outbox", &self.outbox, slot % OUTBOX);
-        // The program may write to it meanwhile.
+        // It is read twice, because the program may write to it meanwhile.
         let (posted, again) = (read()?, read()?);
         if posted != again
             || (posted.channel, posted.sequence) != (channel, number)
@@ -87,7 +89,7 @@ impl Channels {
         Ok(frame.map(|frame| (posted.ifindex, frame.to_vec())))
     }
 
-    /// What came from a node; None before anything of it was to be noted.
+    /// What came from a node. `None` before [`Channels::make_inbox`], and on a node that is no data server.
     pub fn inbox(&self, sender: Ipv4Addr) -> Result<Option<Inbox>, Error> {
         match &self.inboxes {
             Some(map) => lookup("inboxes", map, &short_address(sender)),
@@ -95,7 +97,7 @@ impl Channels {
         }
     }
 
-    /// Has what comes from a node noted from now on.
+    /// Makes the program note what comes from a node from now on. This does nothing on a node that is no data server.
     pub fn make_inbox(&self, sender: Ipv4Addr) -> Result<(), Error> {
         let Some(map) = &self.inboxes else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What this node shares with each other one, for the programs to verify messages by.
+//! The keys that this node shares with each other node. The programs verify messages by them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use crate::{
 const MAP: &str = "peer_keys";
 
 impl Dataplane {
-    /// What the programs know, by the other node's address.
+    /// The keys that the programs know, by the other node's address.
     pub fn peer_keys(&self) -> Result<BTreeMap<Ipv4Addr, PeerKeys>, Error> {
         let all: Vec<(u32, PeerKeys)> = entries(MAP, &self.programs().common.peer_keys)?;
         Ok(all
@@ -24,7 +24,7 @@ impl Dataplane {
             .collect())
     }
 
-    /// Has them know these and nothing else. No node that stays is unknown in between.
+    /// Makes the programs know exactly these keys. A node that stays is never unknown meanwhile.
     pub fn set_peer_keys(&self, keys: &BTreeMap<Ipv4Addr, PeerKeys>) -> Result<(), Error> {
         let map = &self.programs().common.peer_keys;
         let known: BTreeSet<Ipv4Addr> = self.peer_keys()?.into_keys().collect();

@@ -1,4 +1,4 @@
-//! What the programs have refused of other nodes' messages to the daemon, which therefore has not heard them.
+//! Messages of other nodes to the daemon that the programs have refused, so that the daemon has not heard them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,20 +22,20 @@ pub struct RefusedNodes {
     seen: BTreeMap<Ipv4Addr, RefusedNode>,
 }
 
-/// What was refused since the last look.
+/// What was refused of one node since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// Messages of this version.
+    /// The version of messages that were refused for their version.
     pub version: Option<u8>,
-    /// Messages whose tag was wrong.
+    /// Whether messages were refused because their tag was wrong.
     pub bad_tag: bool,
-    /// Messages under a right tag, whose clock was so much ahead of this node's, in nanoseconds; and how long ago the last
-    /// of them came.
+    /// Messages that were refused for their clock, although their tag was right: how many nanoseconds that clock was
+    /// ahead of this node's, and how long ago the last of them came.
     pub stale: Option<(i64, Duration)>,
 }
 
 impl Dataplane {
-    /// Another hold on the map, with a memory of its own of what was seen.
+    /// A second handle to the map, with its own memory of what was seen.
     pub fn refused_nodes(&self) -> Result<RefusedNodes, Error> {
         let map = MapHandle::try_from(&self.programs().common.refused_nodes);
         Ok(RefusedNodes {
@@ -46,7 +46,7 @@ impl Dataplane {
 }
 
 impl RefusedNodes {
-    /// Has the programs take note of these nodes and no others.
+    /// Makes the programs note what they refuse of these nodes, and of no others.
     pub fn follow(&mut self, nodes: &BTreeSet<Ipv4Addr>) -> Result<(), Error> {
         let known: Vec<(u32, RefusedNode)> = entries(MAP, &self.map)?;
         let known: BTreeSet<Ipv4Addr> = known.iter().map(|(key, _)| address(*key)).collect();
@@ -60,7 +60,7 @@ impl RefusedNodes {
         Ok(())
     }
 
-    /// What was refused of this node since the last look; `None`: nothing.
+    /// What was refused of this node since the last look. `None` if nothing was.
     pub fn look(&mut self, node: Ipv4Addr) -> Result<Option<Refusals>, Error> {
         let Some(now) = lookup::<_, RefusedNode>(MAP, &self.map, &key(node))? else {
             return Ok(None);

@@ -1,20 +1,20 @@
-//! Whose messages the programs have refused for their clocks.
+//! Nodes whose messages the programs have refused for their clocks.
 
 use std::{collections::HashMap, net::Ipv4Addr, time::Duration};
 
 use crate::{Dataplane, Error, clock, maps::entries};
 
-/// Somebody with the right key and another clock.
+/// A node with the right key and another clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleSender {
-    /// Its clock less ours.
+    /// The node's clock minus ours, in nanoseconds.
     pub ahead_ns: i64,
-    /// How long ago that was.
+    /// How long ago its message was last refused.
     pub age: Duration,
 }
 
 impl Dataplane {
-    /// By the address of each sender.
+    /// The nodes whose messages were refused for their clocks, by address.
     pub fn stale_senders(&self) -> Result<HashMap<Ipv4Addr, StaleSender>, Error> {
         let map = &self.programs().common.stale_senders;
         let senders = entries::<u32, baton_abi::StaleSender>("stale_senders", map)?;

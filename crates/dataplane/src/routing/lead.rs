@@ -14,10 +14,10 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// What the table of routes says above the pool.
+    /// The upper 16 bits of an entry in the table of routes, above the pool: the route's number and its flag.
     pub fn upper_half(self) -> u16 {
         let flags = if self.resumes { ROUTE_RESUME } else { 0 };
-        // Its upper 16 bits.
+        // The flag is in the upper 16 bits.
         self.route | (flags >> ROUTE_NUMBER_SHIFT) as u16
     }
 }

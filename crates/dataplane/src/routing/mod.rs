@@ -14,7 +14,7 @@ use crate::{
     maps::{element, entries, map_error, remove, update},
 };
 
-/// What a node has that routes requests.
+/// The maps of a node that routes requests.
 pub struct Routing {
     pub(crate) pools: MapHandle,
     pub(crate) hosts: MapHandle,
@@ -78,7 +78,7 @@ impl Routing {
         };
         let wanted: Vec<_> = wanted.iter().take(MAX_LARGE as usize).collect();
         let mut missing: BTreeSet<_> = wanted.iter().map(|one| **one).collect();
-        // Old ones first: together they might not fit.
+        // Old entries are removed first, because old and new ones together might not fit.
         for (known, _) in entries::<LargeKey, u32>("large", map)? {
             let is_wanted = u16::try_from(known.service)
                 .is_ok_and(|service| missing.remove(&(service, known.path)));

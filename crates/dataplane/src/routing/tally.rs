@@ -1,4 +1,4 @@
-//! What each data server, pool and route had to do, since its index or number is its own.
+//! What each data server, pool and route had to do since it got its index or number.
 
 use baton_abi::{TALLIED_ROUTES, TALLY_DATA_SERVERS, TALLY_POOLS, TALLY_ROUTES, Tally};
 use libbpf_rs::{MapCore as _, MapFlags};
@@ -9,14 +9,14 @@ use crate::{
     maps::{element, map_error, per_cpu, read, update},
 };
 
-/// Whose tally.
+/// What a tally is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tallied {
     /// The data server with this index.
     DataServer(u16),
     /// The pool with this index.
     Pool(u16),
-    /// The route with this number; below `MAX_SERVICES`: what no route of that service takes.
+    /// The route with this number. A number below `MAX_SERVICES` stands for what no route of that service takes.
     Route(u16),
 }
 
@@ -31,7 +31,7 @@ impl Tallied {
 }
 
 impl Routing {
-    /// The sum over processors.
+    /// The tally, summed over processors.
     pub fn tally(&self, of: Tallied) -> Result<Tally, Error> {
         let map = &self.tallies;
         let mut sum = Tally::default();
@@ -41,7 +41,7 @@ impl Routing {
         Ok(sum)
     }
 
-    /// Begins anew, for another owner of the index.
+    /// Sets the tally to zero, because its index goes to another data server, pool or route.
     pub(crate) fn clear_tally(&self, of: Tallied) -> Result<(), Error> {
         let map = &self.tallies;
         let place = of.place();
@@ -51,7 +51,7 @@ impl Routing {
             .map_err(|error| map_error("tallies", error))
     }
 
-    /// Whose route numbers are, by number; 0 is nobody.
+    /// The id of the route that has each route number, by number. 0 means that no route has it.
     pub fn route_ids(&self) -> Result<Vec<u64>, Error> {
         let map = &self.route_ids;
         (0..TALLIED_ROUTES)
@@ -59,7 +59,7 @@ impl Routing {
             .collect()
     }
 
-    /// Says whose a route number is.
+    /// Sets the id of the route that has this route number.
     pub fn set_route_id(&self, number: u16, id: u64) -> Result<(), Error> {
         let map = &self.route_ids;
         update("route_ids", map, &u32::from(number), &id)

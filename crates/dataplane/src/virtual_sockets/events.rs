@@ -1,4 +1,4 @@
-//! What the programs tell of their own accord.
+//! What the programs report without being asked.
 
 use std::{net::SocketAddr, sync::mpsc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{Error, maps::map_error};
 /// Something that a socket of the control group did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppEvent {
-    /// It connects, or goes on waiting for the same.
+    /// The socket connects, or still waits for the same connection.
     Call {
         /// The socket's own number.
         cookie: u64,
@@ -26,12 +26,12 @@ pub enum AppEvent {
         seq: u32,
         /// Its own end, on loopback.
         at: SocketAddr,
-        /// Whom the program wants.
+        /// The address that the program wants to reach.
         wanted: SocketAddr,
-        /// What it has set before.
+        /// The options that the program has set before.
         options: AppOptions,
     },
-    /// It has given up, or was refused.
+    /// The socket has given up its call, or was refused.
     CallEnded {
         /// The socket's own number.
         cookie: u64,
@@ -42,17 +42,17 @@ pub enum AppEvent {
     Options {
         /// The cookie of the socket that called, or the number that an arrival was announced with.
         connection: u64,
-        /// All that it has set.
+        /// All options that the program has set.
         options: AppOptions,
     },
     /// A program was refused a port that somebody else has at the I/O server.
     BindTaken {
-        /// What it asked for.
+        /// The address and port that the program asked for.
         wanted: SocketAddr,
     },
 }
 
-/// The reader's end.
+/// The reader's end of the ring of events.
 pub struct AppEvents {
     ring: RingBuffer<'static>,
     read: mpsc::Receiver<AppEvent>,
@@ -76,7 +76,7 @@ impl AppEvents {
         Ok(Self { ring, read })
     }
 
-    /// Waits until there are some, or for so long; in the order in which they came.
+    /// Waits until there are events, or for this long. They are returned in the order in which they came.
     ///
     /// # Errors
     /// [`Error::Map`].

@@ -39,22 +39,22 @@ pub struct AppListener {
     pub at: SocketAddr,
     /// What its program asked for: any address, or a cluster address.
     pub wanted: SocketAddr,
-    /// An IPv6 socket; without `only_ipv6` it takes IPv4 as well.
+    /// Whether it is an IPv6 socket. Without `only_ipv6` such a socket takes IPv4 as well.
     pub ipv6: bool,
-    /// IPV6_V6ONLY.
+    /// Whether the socket has IPV6_V6ONLY.
     pub only_ipv6: bool,
-    /// What its connections have from it.
+    /// The options that its connections inherit.
     pub options: AppOptions,
 }
 
 /// A port that programs cannot have: somebody else has it at the I/O server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppTaken {
-    /// Its number.
+    /// The number of the port.
     pub port: u16,
-    /// At the cluster's IPv4 addresses.
+    /// Whether the port is taken at the cluster's IPv4 addresses.
     pub v4: bool,
-    /// At its IPv6 addresses.
+    /// Whether the port is taken at the cluster's IPv6 addresses.
     pub v6: bool,
 }
 
@@ -74,7 +74,7 @@ impl AppMaps {
         })
     }
 
-    /// The networks that programs reach without the agent. Loopback always is one.
+    /// Sets the networks that programs reach without the agent. Loopback always is one.
     ///
     /// # Errors
     /// [`Error::Map`], as of all functions here.
@@ -97,7 +97,7 @@ impl AppMaps {
         Ok(())
     }
 
-    /// The cluster addresses: to bind to one is to serve the cluster.
+    /// Sets the cluster addresses. A program that binds to one of them serves the cluster.
     pub fn set_cluster(&self, addresses: &[IpAddr]) -> Result<(), Error> {
         let wanted: Vec<AppAddress> = addresses
             .iter()
@@ -114,7 +114,7 @@ impl AppMaps {
         Ok(())
     }
 
-    /// The ports that are refused to programs from now on, and no others: at most `MAX_APP_TAKEN`.
+    /// Makes the programs refuse exactly these ports from now on. There may be at most `MAX_APP_TAKEN`.
     pub fn set_taken(&self, ports: &[AppTaken]) -> Result<(), Error> {
         let key = |taken: &AppTaken| u32::from(taken.port.to_be());
         let flag = |is, flag| if is { flag } else { 0 };
@@ -136,7 +136,7 @@ impl AppMaps {
         Ok(u16::from_be(settings.be_agent_port))
     }
 
-    /// Tells the programs that an agent answers from this port, now and for so long.
+    /// Tells the programs that an agent answers from this port, from now on for this long.
     pub fn give_sign(&self, port: u16, time: Duration) -> Result<(), Error> {
         let settings = AppSettings {
             alive_until: coarse_after(time),
@@ -146,8 +146,9 @@ impl AppMaps {
         update("app_settings", &self.settings, &0u32, &settings)
     }
 
-    /// Says whose connection comes next from `agent`, the agent's own end of it, and what [`super::AppEvent::Options`] of it
-    /// will name: a number that is no socket's cookie.
+    /// Announces the connection that comes next from `agent`, which is the agent's own end of it. `peer` is the
+    /// client's end and `local` the cluster's. [`super::AppEvent::Options`] will name the connection by `number`,
+    /// which is no socket's cookie.
     pub fn announce(
         &self,
         agent: SocketAddr,
@@ -163,13 +164,13 @@ impl AppMaps {
         update("app_arrivals", &self.arrivals, &raw(agent), &arrival)
     }
 
-    /// Takes that back, if the connection has not come.
+    /// Takes an announcement back, if its connection has not come.
     pub fn withdraw(&self, agent: SocketAddr) {
         // Without an entry there is nothing to take back.
         let _ = remove("app_arrivals", &self.arrivals, &raw(agent));
     }
 
-    /// Says what the cluster's end of a connection is that this socket is about to have.
+    /// Sets the cluster's end of the connection that this socket is about to have.
     pub fn answer(&self, cookie: u64, local: SocketAddr) -> Result<(), Error> {
         update("app_answers", &self.answers, &cookie, &raw(local))
     }
@@ -190,7 +191,7 @@ impl AppMaps {
             .collect())
     }
 
-    /// What a listener's connections have from it now; `None` if it listens no more.
+    /// The options that a listener's connections inherit now. `None` if it no longer listens.
     pub fn listener_options(&self, cookie: u64) -> Result<Option<AppOptions>, Error> {
         let found: Option<RawListener> = lookup("app_listeners", &self.listeners, &cookie)?;
         Ok(found.map(|found| options(&found.options)))
@@ -212,7 +213,7 @@ impl AppMaps {
 /// Whether the agent of the node with these pins has given a sign lately.
 ///
 /// # Errors
-/// [`Error::Map`], also if there never was one.
+/// [`Error::Map`], also if there never was an agent.
 pub fn app_is_alive(pins: &Pins) -> Result<bool, Error> {
     let map = MapHandle::from_pinned_path(pins.map("app_settings"))
         .map_err(|error| map_error("app_settings", error))?;
@@ -236,7 +237,7 @@ fn raw(address: SocketAddr) -> AppAddress {
     }
 }
 
-/// IPv4 comes back as IPv4.
+/// Reads an address. One that is mapped from IPv4 comes back as IPv4.
 pub(super) fn address(raw: &AppAddress) -> SocketAddr {
     let ip = IpAddr::from(raw.ip).to_canonical();
     SocketAddr::new(ip, u16::from_be(raw.be_port))

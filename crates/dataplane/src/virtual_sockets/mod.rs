@@ -42,11 +42,11 @@ pub struct App {
 }
 
 impl App {
-    /// Loads them. Pinned maps of an earlier process are taken over with all they hold.
+    /// Loads the programs. Pinned maps of an earlier process are taken over with all they hold.
     ///
     /// # Errors
-    /// [`Error::AppLayout`] if another version wrote otherwise what is noted of the programs' sockets: then nothing is
-    /// changed. [`Error::Load`], [`Error::Pins`].
+    /// [`Error::AppLayout`] if another version noted the sockets of the control group in another layout. Nothing is
+    /// changed then. [`Error::Load`], [`Error::Pins`].
     pub fn load(pins: Option<&Pins>) -> Result<Self, Error> {
         collect_messages();
         if let Some(pins) = pins {
@@ -166,8 +166,8 @@ impl App {
         });
     }
 
-    /// Attaches them to a control group of version 2, or, where an earlier process left its links pinned,
-    /// replaces their programs in place.
+    /// Attaches the programs to a control group of version 2. If an earlier process left its links pinned, their
+    /// programs are replaced in place.
     ///
     /// # Errors
     /// [`Error::AttachGroup`].
@@ -203,10 +203,10 @@ impl App {
         self.links.clear();
     }
 
-    /// The maps; a handle, as long-lived as its holder.
+    /// A second handle to the maps, which lives as long as its holder.
     ///
     /// # Errors
-    /// [`Error::Map`] without file descriptors.
+    /// [`Error::Map`] if there is no file descriptor left.
     pub fn maps(&self) -> Result<AppMaps, Error> {
         self.maps.try_clone()
     }
@@ -220,7 +220,7 @@ impl App {
     }
 }
 
-/// The metric's label of a counter: `app_connect`.
+/// The metric's label of a counter, such as `app_connect`.
 pub fn app_counter_name(index: u32) -> Option<String> {
     let (name, _) = APP_COUNTER_NAMES
         .iter()

@@ -6,7 +6,7 @@ use baton_abi::{
     AppOptions as Raw,
 };
 
-/// Options that matter where the client is; what is `None` was left as it is.
+/// Options that matter where the client is. An option that is `None` was left as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AppOptions {
     /// TCP_NODELAY.

@@ -1,4 +1,4 @@
-//! Errors that stop nothing, and that clients can cause as often as they like: said once a second at most.
+//! Errors that stop nothing, and that clients can cause as often as they like. They are logged at most once a second.
 
 use std::{
     cell::Cell,
@@ -12,15 +12,15 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Errors of one kind.
 pub struct Complaints {
-    /// What each of them means.
+    /// What such an error means: the beginning of each log line.
     what: &'static str,
     said: Cell<Option<Instant>>,
-    /// So many since.
+    /// How many errors were not logged since the last log line.
     unsaid: Cell<u64>,
 }
 
 impl Complaints {
-    /// None yet.
+    /// Begins without errors. `what` says what such an error means.
     pub fn about(what: &'static str) -> Self {
         Self {
             what,
@@ -29,7 +29,7 @@ impl Complaints {
         }
     }
 
-    /// Says what went wrong, unless something did just now.
+    /// Logs an error, unless one was logged within the last second.
     pub fn hear(&self, result: Result<()>) {
         let Err(error) = result else {
             return;
@@ -41,7 +41,7 @@ impl Complaints {
         }
     }
 
-    /// How many were not said before this one, if it is to be.
+    /// How many errors were not logged before this one. `None` if this one is not to be logged either.
     fn before_this(&self, now: Instant) -> Option<u64> {
         if (self.said.get()).is_some_and(|said| now.saturating_duration_since(said) < PAUSE) {
             self.unsaid.set(self.unsaid.get() + 1);

@@ -1,4 +1,4 @@
-//! Who is in front, as numbers.
+//! Metrics of failover: which connection server is in front.
 
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge},
@@ -7,7 +7,7 @@ use prometheus_client::{
 
 use crate::status::Status;
 
-/// Nothing where there is no failover.
+/// Adds the metrics of failover, or nothing if the node takes no part in failover.
 pub fn register(registry: &mut Registry, status: &Status) {
     let Some(failover) = &status.failover else {
         return;

@@ -1,5 +1,5 @@
 //! The two formats in which metrics are read: OpenMetrics, which Prometheus asks for, and the older text format, which
-//! everybody reads. Whoever does not ask for the first gets the second.
+//! everybody reads. A client that does not ask for OpenMetrics gets the text format.
 
 use axum::http::HeaderMap;
 
@@ -13,7 +13,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// What these request headers prefer (RFC 9110, 12.5.1).
+    /// The format that these request headers prefer (RFC 9110, 12.5.1).
     pub fn of(headers: &HeaderMap) -> Self {
         let (mut open, mut text) = (0.0, 0.0);
         for value in headers.get_all("accept") {
@@ -44,7 +44,7 @@ impl Format {
         }
     }
 
-    /// What is written in OpenMetrics, in this format.
+    /// Turns a text in OpenMetrics into this format.
     pub fn write(self, open_metrics: String) -> String {
         match self {
             Self::OpenMetrics => open_metrics,
@@ -53,7 +53,8 @@ impl Format {
     }
 }
 
-/// The text format has fewer types, no units and no end, and its names are those of the samples.
+/// Turns OpenMetrics into the text format. That has fewer types, no units and no end mark, and its comments name each
+/// metric as the samples do.
 fn as_text(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len());
     let mut help = "";

@@ -16,7 +16,7 @@ struct OfPort {
     families: String,
 }
 
-/// Nothing where there is none.
+/// Adds the metrics of the channels, or nothing if the node has no forwarding.
 pub fn register(registry: &mut Registry, status: &Status) {
     let Some(forwarding) = &status.forwarding else {
         return;

@@ -1,4 +1,4 @@
-//! Entries that went over to other connection servers, and that came.
+//! Metrics of migration: entries that went to other connection servers, and entries that came from them.
 
 use std::sync::atomic::AtomicU64;
 

@@ -1,4 +1,4 @@
-//! What routes, pools and data servers had to do, each as a family of counters that never go back.
+//! What routes, pools and data servers had to do, each as a family of counters that never decrease.
 
 use prometheus_client::{
     metrics::{counter::Counter, family::Family},
@@ -9,7 +9,7 @@ use crate::status::{Status, Tally};
 
 type Labels = Vec<(&'static str, String)>;
 
-/// Adds all that are in the status.
+/// Adds all tallies that the status has.
 pub fn register(registry: &mut Registry, status: &Status) {
     let (mut routes, mut pools, mut servers) = (Vec::new(), Vec::new(), Vec::new());
     for service in &status.services {

@@ -1,4 +1,5 @@
-//! An application node: its end of the channel to the I/O server. Programs have their sockets from `node::app`.
+//! An application node's end of the channel to the I/O server. The node's programs get their sockets from
+//! `saps::programs`.
 
 use std::net::SocketAddr;
 

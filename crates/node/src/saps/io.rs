@@ -16,8 +16,8 @@ pub(super) struct Io {
 }
 
 impl Io {
-    /// Takes the cluster addresses, and then channels: a port is listened on only when there is somewhere to
-    /// listen.
+    /// Takes the cluster addresses first and then accepts channels, because a port can be listened on only once its
+    /// address is here.
     pub(super) async fn start(
         place: &Place,
         forwarding: &Forwarding,

@@ -1,5 +1,5 @@
-//! The daemon of an I/O server or of an application node: no program of baton's is in the way of packets there,
-//! the daemon itself is where connections meet (`baton_saps`).
+//! The daemon of an I/O server or of an application node. baton attaches no program to an interface of such a node:
+//! the daemon itself joins the connections (`baton_saps`).
 
 mod application;
 mod io;
@@ -26,14 +26,15 @@ use crate::{
     network::interface_watch,
 };
 
-/// The secret that channels rest on. The configuration has made sure that nodes of these roles have it.
+/// The cluster's secret, which is the key of the channels. The configuration makes sure that nodes of these roles have
+/// it.
 fn secret(place: &Place) -> Result<&ClusterKey> {
     let key = &place.config.cluster.key;
     key.secret()
         .context("channels rest on the cluster's secret, and this node has only its own keys")
 }
 
-/// The one before, while they are being rotated.
+/// The cluster's previous secret, while secrets are being rotated.
 fn previous_secret(place: &Place) -> Option<&ClusterKey> {
     place
         .config
@@ -43,7 +44,7 @@ fn previous_secret(place: &Place) -> Option<&ClusterKey> {
         .and_then(Key::secret)
 }
 
-/// A node that has started, and what ends with it.
+/// A node that has started, with everything that it holds until it ends.
 struct Daemon {
     place: Place,
     host: Host,
@@ -53,13 +54,14 @@ struct Daemon {
     _lock: local_node::Lock,
 }
 
-/// What the node does.
+/// What runs on the node, by its role.
 enum Part {
     Io(io::Io),
     Application(application::Application),
 }
 
-/// Runs the node until it is told to end. `fresh`: what an earlier daemon noted of programs' sockets is not taken over.
+/// Runs the node until it is told to end. With `fresh`, what an earlier daemon noted about the programs' sockets is
+/// not taken over.
 pub async fn run(place: Place, fresh: bool) -> Result<End> {
     allow_files();
     let run_dir = &place.config.local.run_dir;
@@ -79,7 +81,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     let begun = begin(&place, &mut host, calls_sender).await;
     let part = match begun {
         Ok(part) => part,
-        // What an earlier daemon left goes on as it was.
+        // What an earlier daemon left stays in place, and goes on.
         Err(error) if is_successor => return Err(error),
         Err(error) => {
             log(take_down(&place, &mut host).await);
@@ -100,7 +102,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
         info!("ended; the addresses stay");
         return Ok(End::LeftInPlace);
     }
-    // Connections end before the addresses go: their clients hear of it.
+    // Connections end before the addresses are removed, so that their clients are told.
     let Daemon {
         place,
         mut host,
@@ -132,8 +134,8 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     Ok(End::TakenDown { errors })
 }
 
-/// Each connection is an open file here, and shells as a rule begin programs with a limit of 1024, which these may
-/// raise themselves.
+/// Raises the limit of open files to the hard limit. Each connection is an open file here, and shells usually start
+/// programs with a limit of 1024.
 fn allow_files() {
     let raised = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(soft, hard)| match soft == hard {
         true => Ok(()),
@@ -158,7 +160,7 @@ async fn begin(place: &Place, host: &mut Host, calls: mpsc::Sender<Call>) -> Res
     Ok(part)
 }
 
-/// A configuration has one where a node has one of these roles.
+/// The `[forwarding]` section, which a configuration has if a node has one of these roles.
 fn forwarding(config: &Config) -> Result<&Forwarding> {
     let forwarding = config.forwarding.as_ref();
     forwarding.context("the configuration has no [forwarding] section: add it")
@@ -192,7 +194,7 @@ async fn take_down(place: &Place, host: &mut Host) -> Vec<anyhow::Error> {
     take_back(host, &pins, &control::socket_path(&place.config)).await
 }
 
-/// Returns how many there were.
+/// Logs the errors and returns their number.
 fn log(errors: Vec<anyhow::Error>) -> usize {
     for error in &errors {
         error!("{error:#}");
@@ -201,8 +203,8 @@ fn log(errors: Vec<anyhow::Error>) -> usize {
 }
 
 impl Daemon {
-    /// Answers until a signal comes, or an I/O server's interface goes. Application nodes reach the I/O server by
-    /// whatever interface there is.
+    /// Answers requests until a signal comes, or until an interface of an I/O server is gone. Application nodes reach
+    /// the I/O server by whatever interface there is.
     async fn serve(
         &mut self,
         calls: &mut mpsc::Receiver<Call>,
@@ -224,7 +226,7 @@ impl Daemon {
                     },
                 },
                 Some((request, reply)) = calls.recv() => {
-                    // Who asked may have gone.
+                    // The asker may be gone.
                     let _ = reply.send(self.answer(&request));
                 }
             }
@@ -248,7 +250,7 @@ impl Daemon {
         }
     }
 
-    /// What can change while it runs: the other nodes, and the policy.
+    /// Applies what can change while the node runs: the other nodes, and the policy.
     fn reload(&mut self) -> Result<String> {
         let new = Config::read(&self.place.file)?.config;
         match diff(&self.place.config, &new, &self.place.me.name) {

@@ -1,4 +1,4 @@
-//! An application node: programs of its control group have their TCP at the I/O server (`baton_virtual_sockets`).
+//! The programs of an application node's control group have their TCP at the I/O server (`baton_virtual_sockets`).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,7 +13,8 @@ use tracing::error;
 
 use crate::local_node::Place;
 
-/// The agent of this node's virtual sockets. Dropped, it takes no more; the hooks stay, as long as their pins.
+/// The agent of this node's virtual sockets. It stops serving when this is dropped. The hooks stay attached as long as
+/// their pins exist.
 pub struct Sockets {
     agent: Arc<Agent>,
     task: JoinHandle<()>,
@@ -44,7 +45,7 @@ impl Sockets {
         Ok(Self { agent, task })
     }
 
-    /// The nodes of another configuration are those that programs reach by themselves.
+    /// Makes the nodes of this configuration the ones that programs reach directly.
     pub fn set_direct(&self, config: &Config) -> Result<()> {
         Ok(self.agent.set_direct(&nodes(config))?)
     }
@@ -73,27 +74,27 @@ impl Drop for Sockets {
     }
 }
 
-/// The control group of the node that has these pins, which no other node of the machine has.
+/// The control group of the node with these pins. Each node of a machine has its own.
 pub fn group(pins: &Pins) -> Result<Group> {
     Ok(Group::named_after(pins.dir())?)
 }
 
-/// Whether an earlier daemon's hooks are there.
+/// Whether hooks of an earlier daemon are pinned.
 pub fn is_set_up(pins: &Pins) -> bool {
     pins.link("app_connect4").exists()
 }
 
-/// Removes it, or does nothing where there is none.
+/// Removes the node's control group, or does nothing if there is none.
 pub fn remove_group(pins: &Pins) -> Result<()> {
     match group(pins) {
-        // Where it is not, the hierarchy need not be writable: most nodes have none.
+        // Most nodes have no group. Nothing is written for them, because the hierarchy need not be writable there.
         Ok(group) if group.path().exists() => Ok(group.remove()?),
-        // A machine without such groups has no application node.
+        // A machine without control groups has no application node.
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
-/// The cluster's own nodes, each of which programs reach by themselves: address and prefix.
+/// The address and prefix length of each node of the cluster. Programs reach these nodes directly.
 fn nodes(config: &Config) -> Vec<(IpAddr, u8)> {
     let addresses = config.nodes.iter().map(|node| node.address.ip());
     addresses

@@ -1,9 +1,10 @@
-//! Clocks that differ too much, in words.
+//! Warnings about clocks that differ too much.
 
 use super::{Peer, Status};
 
 impl Status {
-    /// A line for each node whose messages are refused because of its clock, and what it is about.
+    /// One line for each node whose messages are refused because of its clock, and one more if the clock of this node
+    /// may be the wrong one.
     pub fn clock_warnings(&self) -> Vec<String> {
         let off: Vec<&Peer> = self
             .nodes
@@ -33,7 +34,8 @@ impl Status {
     }
 }
 
-/// "37 s behind", of a clock that shows so many milliseconds less than ours.
+/// Words such as "37 s behind" for a clock that shows this many milliseconds less than ours. A negative number means
+/// that it is ahead.
 fn off_by(skew_ms: i64) -> String {
     let word = if skew_ms < 0 { "ahead" } else { "behind" };
     let seconds = skew_ms.unsigned_abs().div_ceil(1000);

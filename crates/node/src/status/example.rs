@@ -1,8 +1,8 @@
-//! For tests.
+//! An example of a status, for tests.
 
 use super::{Flows, Peer, Pool, Route, Service, Status, Tally};
 
-/// A connection server and a data server, after a few requests.
+/// The status of a connection server with one data server, after a few requests.
 pub fn example() -> Status {
     Status {
         node: "cs1".into(),

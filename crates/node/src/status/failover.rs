@@ -1,23 +1,23 @@
-//! Which connection server is in front.
+//! The status of failover: which connection server is in front.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a candidate knows.
+/// What a candidate of failover knows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Failover {
     /// "front", "standby" or "handing over"; where baton moves no address, "external" or "routed".
     pub state: String,
-    /// The first is preferred.
+    /// The candidates, the preferred one first.
     pub candidates: Vec<String>,
-    /// Who is in front, if that is known.
+    /// The candidate that is in front, if that is known.
     pub front: Option<String>,
-    /// Of this time in front, or the highest that was heard of.
+    /// The epoch of this node's time in front, or the highest epoch that it has heard of.
     pub epoch: u64,
     /// How often this node took the cluster addresses since its daemon started.
     pub takeovers: u64,
-    /// A node that is there and not understood, at a candidate that understands nobody: it has another
+    /// A node that is heard but not understood, if this candidate understands nobody. Such a candidate has another
     /// key, version or time than the cluster, and does not take over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unintelligible: Option<String>,

@@ -5,7 +5,7 @@ use std::fmt;
 use baton_saps::ChannelReport;
 use serde::{Deserialize, Serialize};
 
-/// What an I/O server or an application node knows of its channels.
+/// What an I/O server or an application node knows about its channels.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Forwarding {
     /// "tcp" or "quic".
@@ -15,66 +15,66 @@ pub struct Forwarding {
     /// On an I/O server, how one of several nodes that listen on a port is chosen.
     #[serde(default)]
     pub policy: String,
-    /// What is listened on.
+    /// The ports that are listened on.
     pub ports: Vec<Port>,
-    /// On an application node, what programs listen on and the I/O server does not.
+    /// On an application node, the ports on which programs listen and the I/O server does not.
     #[serde(default)]
     pub refused: Vec<MissedPort>,
-    /// What no program can listen on: other programs of the I/O server's host have it.
+    /// The ports on which no program can listen, because other programs of the I/O server's host have them.
     #[serde(default)]
     pub taken: Vec<MissedPort>,
-    /// One for each node at the other end.
+    /// The channels, one for each node at the other end.
     pub channels: Vec<Channel>,
 }
 
 /// A port of the cluster addresses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Port {
-    /// Its number.
+    /// The number of the port.
     pub port: u16,
     /// "IPv4", "IPv6" or "IPv4 and IPv6".
     pub families: String,
-    /// On an I/O server the nodes that take turns, on an application node the I/O servers that listen.
+    /// How many listen: on an I/O server the nodes that take turns, on an application node the I/O servers.
     pub listeners: usize,
 }
 
-/// A port that programs do not have.
+/// A port that programs cannot have.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MissedPort {
-    /// Its number.
+    /// The number of the port.
     pub port: u16,
     /// "IPv4", "IPv6" or "IPv4 and IPv6".
     pub families: String,
-    /// Why.
+    /// Why programs cannot have the port.
     pub reason: String,
 }
 
-/// A channel, now and since the start.
+/// A channel: its present state, and what it counted since the start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Channel {
     /// The node at the other end.
     pub node: String,
-    /// Where it speaks from, or is spoken to.
+    /// The address from which that node speaks, or at which it is spoken to.
     pub address: String,
-    /// Whether it is there.
+    /// Whether the channel is up.
     pub up: bool,
-    /// Connections, now.
+    /// The number of connections at present.
     pub connections: u64,
-    /// Of these, those that have something to send and no credit.
+    /// How many of the connections have something to send and no credit.
     pub stalled: u64,
-    /// What all of them may send, bytes: the sum of L_s - A_s.
+    /// The number of bytes that all connections together may send: the sum of L_s - A_s.
     pub credit: u64,
-    /// Came, and not read yet, bytes.
+    /// Bytes received and not read yet.
     pub buffered: u64,
-    /// Waits to be sent, bytes.
+    /// Bytes that wait to be sent.
     pub queued: u64,
-    /// Connections made, since the start.
+    /// Connections made since the start.
     pub made: u64,
-    /// How often one was out of credit.
+    /// How often a connection had something to send and no credit.
     pub stalls: u64,
-    /// Sent.
+    /// Bytes sent since the start.
     pub bytes_sent: u64,
-    /// Received.
+    /// Bytes received since the start.
     pub bytes_received: u64,
 }
 
@@ -100,7 +100,7 @@ impl Channel {
 }
 
 impl Forwarding {
-    /// Whether the channel to the node of this name is there.
+    /// Whether the channel to the node of this name is up.
     pub fn is_up(&self, node: &str) -> bool {
         (self.channels.iter()).any(|channel| channel.up && channel.node == node)
     }

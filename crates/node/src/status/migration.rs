@@ -1,36 +1,36 @@
-//! What a node says of the entries that went over from it, and that came to it.
+//! The status of migration: entries that went from this node to other connection servers, and entries that came to it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Since the daemon started.
+/// What has migrated since the daemon started.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Migration {
-    /// What is on, for people.
+    /// The migration that is under way, in words for people.
     pub now: Option<String>,
-    /// Migrations that began here,
+    /// Migrations that began at this node.
     pub begun: u64,
-    /// and those of them that failed.
+    /// Migrations that began at this node and failed.
     pub failed: u64,
-    /// Passes over the table.
+    /// Passes over the TCP table.
     pub passes: u64,
-    /// Entries that others have taken,
+    /// Entries that other connection servers took.
     pub entries_sent: u64,
-    /// and that they have refused.
+    /// Entries that other connection servers refused.
     pub entries_refused: u64,
     /// Batches that were sent again.
     pub batches_resent: u64,
-    /// Entries that were taken here,
+    /// Entries of other connection servers that this node took.
     pub entries_taken: u64,
-    /// and that were left out.
+    /// Entries of other connection servers that this node left out.
     pub entries_left_out: u64,
-    /// How long the last one took, milliseconds.
+    /// How long the last migration from this node took, milliseconds.
     pub last_ms: Option<f64>,
 }
 
 impl Migration {
-    /// Whether there is something to tell.
+    /// Whether the status should have a line about migration.
     pub fn is_worth_a_line(&self) -> bool {
         self.now.is_some() || self.begun + self.entries_taken + self.entries_left_out > 0
     }

@@ -1,4 +1,4 @@
-//! What a node says of itself, to people and to programs.
+//! What a node reports about itself, to people and to programs.
 
 mod clock;
 #[cfg(any(test, feature = "example"))]
@@ -31,32 +31,32 @@ pub struct Status {
     pub roles: Vec<String>,
     /// The interface that clients come by.
     pub interface: String,
-    /// All its interfaces, that one first; empty of a daemon that knows one only.
+    /// All interfaces of the node, beginning with `interface`. The list is empty if the daemon knows only one.
     #[serde(default)]
     pub interfaces: Vec<String>,
-    /// For how many seconds one of them is gone; the node waits for it, and does nothing else.
+    /// For how many seconds an interface has been gone. The node waits for it, and does nothing else.
     #[serde(default)]
     pub interface_gone: Option<u64>,
-    /// Those that are gone.
+    /// The interfaces that are gone.
     #[serde(default)]
     pub interfaces_gone: Vec<String>,
     /// "native" or "generic"; absent on a pure data server.
     pub xdp: Option<String>,
     /// Seconds since the daemon started.
     pub uptime: u64,
-    /// The other nodes, and this one.
+    /// All nodes of the cluster, including this one.
     pub nodes: Vec<Peer>,
-    /// What clients reach.
+    /// The services that clients reach.
     pub services: Vec<Service>,
     /// The TCP table, on a connection server.
     pub flows: Option<Flows>,
-    /// Who is in front; candidates of failover only.
+    /// Which connection server is in front; only on candidates of failover.
     #[serde(default)]
     pub failover: Option<Failover>,
-    /// Entries that went over to other connection servers or came; connection servers only.
+    /// Entries that went to other connection servers or came from them; only on connection servers.
     #[serde(default)]
     pub migration: Option<Migration>,
-    /// Channels; I/O servers and application nodes only.
+    /// The channels; only on I/O servers and application nodes.
     #[serde(default)]
     pub forwarding: Option<Forwarding>,
     /// Every counter of the programs.
@@ -68,35 +68,35 @@ pub struct Status {
 pub struct Peer {
     /// Its name.
     pub name: String,
-    /// Its own address.
+    /// The node's own address.
     pub address: String,
     /// "cs", "ds" or both, or "switch".
     pub roles: Vec<String>,
     /// "this node", "alive", "silent", "dead" or "never heard of".
     pub state: String,
-    /// Whether it takes no new requests because somebody wants that.
+    /// Whether the node takes no new requests because an operator drains it.
     #[serde(default)]
     pub draining: bool,
-    /// Established connections by service, as it says itself; data servers only.
+    /// The number of established connections of each service, as the node itself says; data servers only.
     #[serde(default)]
     pub connections: BTreeMap<String, u32>,
-    /// Whether its next hop is known; connection servers and switch only.
+    /// Whether the next hop to the node is known; only on connection servers and on a switch.
     pub reachable: Option<bool>,
-    /// Connections given to it since the start; connection servers only.
+    /// Connections given to the node since the start; only on connection servers.
     pub adoptions: Option<u64>,
-    /// Live flows it owns; connection servers only.
+    /// Live flows that the node owns; only on connection servers.
     pub flows: Option<u32>,
-    /// Processor load in permille, as it says.
+    /// Processor load in permille, as the node itself says.
     pub cpu: Option<u16>,
-    /// How far its clock is behind ours, milliseconds, at its last message (with the network's delay).
+    /// How many milliseconds its clock was behind ours at its last message. The network's delay is included.
     pub clock_skew_ms: Option<i64>,
-    /// Whether its messages are refused for that.
+    /// Whether the node's messages are refused because of its clock.
     #[serde(default)]
     pub clock_refused: bool,
-    /// Which version of LCCP it speaks, if it is another than this node's.
+    /// The version of LCCP that the node speaks, if it differs from this node's.
     #[serde(default)]
     pub lccp_version: Option<u8>,
-    /// What it had to do as a data server; connection servers only.
+    /// What the node had to do as a data server; only on connection servers.
     #[serde(default)]
     pub tally: Option<Tally>,
 }
@@ -110,37 +110,37 @@ pub struct Service {
     pub address: String,
     /// How a data server is chosen for a request that no route takes.
     pub policy: String,
-    /// Where routes lead.
+    /// The pools to which the routes lead.
     pub pools: Vec<Pool>,
-    /// Which requests go there, in the order of the configuration.
+    /// The routes to these pools, in the order of the configuration.
     pub routes: Vec<Route>,
-    /// Of what no route takes; connection servers only.
+    /// The tally of the requests that no route takes; only on connection servers.
     pub rest: Option<Tally>,
     /// Data servers that take requests, of the service itself or of one of its pools. On a switch:
     /// connection servers that get its packets.
     pub taking: Vec<String>,
-    /// Those that do not, each with why.
+    /// The nodes that take nothing, each with the reason.
     pub out: Vec<(String, String)>,
     /// What this node's own check of its server says; data servers only.
     pub local_health: Option<String>,
 }
 
-/// Some data servers of a service, and what they answer.
+/// Some data servers of a service, and the routes that lead to them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pool {
     /// Its name.
     pub name: String,
-    /// How a data server of it is chosen.
+    /// How one of the pool's data servers is chosen.
     pub policy: String,
     /// Host and path of each route that leads here.
     pub routes: Vec<String>,
-    /// Those of its data servers that take requests.
+    /// The pool's data servers that take requests.
     pub taking: Vec<String>,
     /// Connection servers only.
     pub tally: Option<Tally>,
 }
 
-/// Which requests go to a pool.
+/// A route of a service: which requests go to a pool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Route {
     /// Host and path.
@@ -170,7 +170,7 @@ impl Peer {
 }
 
 impl Status {
-    /// The interfaces, for people.
+    /// The names of all interfaces in one line, for people.
     pub fn all_interfaces(&self) -> String {
         self.interface_names().join(", ")
     }
@@ -183,7 +183,7 @@ impl Status {
         }
     }
 
-    /// The names of all interfaces; a daemon that knows one only says so elsewhere.
+    /// The names of all interfaces. A daemon that knows only one names it in `interface` alone.
     pub fn interface_names(&self) -> Vec<String> {
         match &self.interfaces[..] {
             [] => vec![self.interface.clone()],
@@ -262,7 +262,7 @@ impl fmt::Display for Status {
                 if let Some(tally) = &pool.tally {
                     writeln!(f, "      {tally}")?;
                 }
-                // Of a pool's only route there is no more to say.
+                // If a pool has only one route, the route's tally adds nothing to the pool's.
                 let its_routes = service.routes.iter().filter(|route| route.pool == *name);
                 for route in its_routes.filter(|_| pool.routes.len() > 1) {
                     if let Some(tally) = &route.tally {

@@ -6,7 +6,8 @@ use baton_wire::Counts;
 
 use crate::status::Tally;
 
-/// What was counted there, and at doors; nothing for what is not counted here.
+/// The sum of what the programs counted for `tallied` and of what doors counted. `None` if this node does not count
+/// it.
 pub fn of(
     dataplane: &Dataplane,
     tallied: Option<Tallied>,
@@ -17,7 +18,7 @@ pub fn of(
     Ok(tally.map(|tally| shown(&tally, at_doors)))
 }
 
-/// Both together, in the words of status.
+/// Adds what doors counted to a tally of the programs, and returns the sum as status shows it.
 pub fn shown(tally: &baton_abi::Tally, at_doors: Counts) -> Tally {
     let requests = tally.requests.saturating_sub(tally.taken_back);
     Tally {

@@ -1,27 +1,28 @@
-//! What a route, a pool or a data server had to do, since it has its name here.
+//! What a route, a pool or a data server had to do since this node has known it by its name.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Counted by data servers, whose counts are at most some seconds old, and of what no door judges by the connection server. A daemon
-/// that is restarted or reads its configuration again goes on counting.
+/// The counts come from data servers, and are at most some seconds old. What no door judges is counted by the
+/// connection server. Counting goes on when the daemon is restarted or reads its configuration again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Requests: for a route or pool those that it took, for a data server those that it was to answer.
     pub requests: u64,
-    /// Requests that a data server was given and another one answered. Not among `requests`.
+    /// Requests that were given to a data server and answered by another one. They are not part of `requests`.
     pub taken_back: u64,
-    /// Bytes of responses that clients have acknowledged, headers and all. Those of a connection's last
-    /// response are counted when it ends.
+    /// Bytes of responses, including headers, that clients have acknowledged. Bytes of a connection's last response
+    /// are counted when the connection ends.
     pub bytes: u64,
-    /// Requests that nobody was there to answer.
+    /// Requests that no data server was there to answer.
     pub unavailable: u64,
-    /// Connections that have gone on to another data server with a request; for a data server those that it has let go.
+    /// Connections that went on to another data server with a request. For a data server, connections that it handed
+    /// over.
     pub handovers: u64,
 }
 
-/// In one line.
+/// Writes the tally in one line.
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} requests, {}", self.requests, Bytes(self.bytes))?;
@@ -35,7 +36,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// A number of bytes, in a few letters.
+/// A number of bytes, which is displayed in a few characters.
 pub struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
@@ -44,7 +45,7 @@ impl fmt::Display for Bytes {
         let mut size = self.0 as f64;
         let mut unit = "B";
         for larger in UNITS {
-            // What would be rounded up to 1000 is one of the next.
+            // A number that would be rounded up to 1000 is shown as 1 of the next unit.
             if size < 999.5 {
                 break;
             }

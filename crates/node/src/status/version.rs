@@ -1,11 +1,11 @@
-//! Nodes that speak another version of LCCP, in words.
+//! Warnings about nodes that speak another version of LCCP.
 
 use baton_abi::LCCP_VERSION;
 
 use super::Status;
 
 impl Status {
-    /// A line for each such node.
+    /// One line for each node that speaks another version of LCCP than this one.
     pub fn version_warnings(&self) -> Vec<String> {
         let other = self.nodes.iter().filter_map(|peer| {
             let words = speaks(peer.lccp_version?);
@@ -15,7 +15,7 @@ impl Status {
     }
 }
 
-/// What it means that a node speaks this version.
+/// Says what it means that another node speaks this version of LCCP.
 pub fn speaks(version: u8) -> String {
     format!(
         "speaks version {version} of LCCP, and this node {LCCP_VERSION}: they do not understand each other; give both the same release of baton"
