@@ -54,7 +54,8 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 	if (d->flags & DOOR_OWES) {
 		u32 known = d->body.state == RESPONSE_COMPLETE ? d->next : d->head_end;
 
-		if (is_of_agent(a) && is_before(seq, known))
+		/* What was last read of a body may be of a packet that its client sent again, and may end elsewhere. */
+		if (is_of_agent(a) && !(d->flags & DOOR_IN_BODY) && is_before(seq, known))
 			return let_in_until(a, in, known);
 		if (!is_of_agent(a) && is_before(tcp->rcv_nxt, d->head_end))
 			return wait(a, COUNTER_DS_DOOR_LATER);

@@ -1,13 +1,17 @@
-//! What one packet does not decide the agent reads: it gets the connection, and gives it back with what it has read.
+//! The agent reads a request that one packet does not decide: it gets the connection, and gives it back with what it
+//! has read.
 
 use std::{
     io::ErrorKind,
     net::{Ipv4Addr, TcpListener, TcpStream},
     os::fd::AsRawFd as _,
+    thread::sleep,
+    time::Duration,
 };
 
 use baton_abi::{
-    DOOR_NOBODY, Door, HaveRead, POOL_NOBODY, Pool, READ_ANSWERS, READ_BYTES_MOST, RouteKey,
+    DOOR_NOBODY, Door, HaveRead, POOL_NOBODY, Pool, READ_ANSWERS, READ_BYTES_MOST, READ_CHUNKED,
+    RouteKey,
 };
 use baton_wire::Message;
 use libbpf_rs::{MapCore as _, MapFlags};
@@ -15,7 +19,8 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::data_server::{
     adopt::loopback::{
-        COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, frame_here, send_adopt,
+        COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, forward_broken,
+        frame_here, send_adopt,
     },
     door::owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, ended, goes_with, owned, request},
 };
@@ -31,18 +36,19 @@ pub const READS: Counted<'_> = &[("ds_door_reads", 1)];
 const ABSENT: Counted<'_> = &[("ds_unassigned", 1)];
 pub const DELIVERED: Counted<'_> = &[("ds_delivered", 1)];
 pub const REPEATED: Counted<'_> = &[("ds_door_repeated", 1)];
+const CHANGED: Counted<'_> = &[("ds_door_changed", 1)];
 const LATER: Counted<'_> = &[("ds_door_later", 1), ("ds_door_waits", 1)];
 pub const GIVEN: Counted<'_> = &[
     ("ds_adopted", 1),
     ("ds_door_read", 1),
     ("ds_door_request", 1),
 ];
-/// What is to be read waits until its connection is quiet.
+/// Counters of a request for the agent that waits until its connection is quiet.
 const WITHHELD: Counted<'_> = &[("ds_door_waits", 1), ("ds_door_withheld", 1)];
-/// A pool that nobody is in.
+/// Index of a pool without members.
 const EMPTY: u16 = 63;
 
-/// An owned connection, and the listener of the agent.
+/// Returns an owned connection and the listener of the agent.
 pub fn with_agent() -> (Live, TcpListener) {
     let mut live = owned();
     let agent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -52,7 +58,7 @@ pub fn with_agent() -> (Live, TcpListener) {
     (live, agent)
 }
 
-/// The request in two packets.
+/// Returns the request in two packets, cut before byte `at`.
 pub fn cut(whole: &Segment, at: usize) -> [Segment; 2] {
     let first = whole.clone().payload(&whole.payload[..at]);
     let rest = first
@@ -62,7 +68,8 @@ pub fn cut(whole: &Segment, at: usize) -> [Segment; 2] {
     [first, rest]
 }
 
-/// The agent has a connection with this request, which has come in two packets.
+/// Sends the request in two packets, and checks that the agent gets the connection and the whole request. Returns the
+/// agent's socket.
 pub fn reads(live: &Live, agent: &TcpListener, whole: &Segment) -> TcpStream {
     let [first, rest] = cut(whole, 20);
     forward(&live.node, &first);
@@ -77,28 +84,35 @@ pub fn reads(live: &Live, agent: &TcpListener, whole: &Segment) -> TcpStream {
     read
 }
 
-/// The agent has read it: it is for this pool.
+/// Notes in the map `have_read`, as the agent does, that it has read the request and that the request is for this pool.
 pub fn tell(live: &Live, read: &TcpStream, whole: &Segment, pool: u16) {
     read_for(live, read, whole, pool, 0);
 }
 
-/// The same, to which this route leads.
+/// Like [`tell`], where this route leads to the pool.
 pub fn read_for(live: &Live, read: &TcpStream, whole: &Segment, pool: u16, route: u16) {
     let head = whole.payload.len() as u32;
-    let known = HaveRead {
-        end: whole.seq.wrapping_add(head),
-        head,
-        pool,
-        route,
-        ..HaveRead::default()
-    };
+    note_read(
+        live,
+        read,
+        &HaveRead {
+            end: end_of(whole),
+            head,
+            pool,
+            route,
+            ..HaveRead::default()
+        },
+    );
+}
+
+fn note_read(live: &Live, read: &TcpStream, known: &HaveRead) {
     let map = map_named(live.node.plane(), "have_read");
     let socket = read.as_raw_fd().to_ne_bytes();
     map.update(&socket, known.as_bytes(), MapFlags::ANY)
         .unwrap();
 }
 
-/// The agent sends it in.
+/// Sends the segment in as the agent does.
 pub fn send_in(live: &Live, segment: &Segment) {
     let reading = live.node.data_server().reading(LOOPBACK).unwrap();
     reading.send(&frame_here(segment)).unwrap();
@@ -111,7 +125,8 @@ fn has_passed(live: &Live) -> bool {
         .is_none()
 }
 
-/// Its data is still there.
+/// Checks that the agent's socket was reset. The socket's error is asked for, because a read would find the data that
+/// is still there.
 pub fn is_reset(read: &TcpStream) {
     let error = read.take_error().unwrap().unwrap();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
@@ -131,11 +146,11 @@ fn what_the_agent_has_read_its_server_gets() {
         assert!(!has_passed(&live));
         live.stream = accept(&live.listener).0;
         expect_bytes(&live.stream, HERE);
-        // Once more, as the agent does to see whether all has come.
+        // The agent sends the request once more, to see whether all of it has come.
         send_in(&live, &whole);
         expect(&live.node, REPEATED);
         assert!(has_passed(&live));
-        // The connection goes on with its server, as any.
+        // The connection goes on with its server like any other.
         live.answer_another(HERE.len());
         forward(&live.node, &request(&live, GET));
         expect(&live.node, LET_IN);
@@ -143,7 +158,7 @@ fn what_the_agent_has_read_its_server_gets() {
     });
 }
 
-/// It gives it back in several frames as well.
+/// The agent may give a request back in several frames.
 #[test]
 fn what_is_given_back_comes_in_order() {
     on_own_host(|| {
@@ -154,7 +169,7 @@ fn what_is_given_back_comes_in_order() {
         let [first, rest] = cut(&whole, 9);
         send_in(&live, &first);
         expect(&live.node, GIVEN);
-        // Not all has come: what is lost would come again.
+        // Not all of the request has come, so the note in `passing` stays: what is lost would come again.
         send_in(&live, &first);
         expect(&live.node, REPEATED);
         assert!(!has_passed(&live));
@@ -173,7 +188,7 @@ fn what_is_another_s_goes_there() {
     on_own_host(|| {
         let (live, agent) = with_agent();
         let whole = request(&live, ELSEWHERE);
-        // Nothing of it says whose it is.
+        // Nothing of the first packet says whose the request is.
         let [first, rest] = cut(&whole, 8);
         forward(&live.node, &first);
         expect(&live.node, READS);
@@ -182,7 +197,8 @@ fn what_is_another_s_goes_there() {
         let (read, _) = accept(&agent);
         tell(&live, &read, &whole, first_pool_of_one() + 1);
         send_in(&live, &whole);
-        // But for our own timestamp that it echoes, which is of now.
+        // The ADOPT's packet is the agent's frame, except that the timestamp of ours that it echoes is brought up to
+        // date.
         expect(&live.node, HANDED_ON);
         let adopts = live.message_to(ds(1), ds_mac(1));
         assert!(
@@ -198,7 +214,7 @@ fn what_is_another_s_goes_there() {
     });
 }
 
-/// The first packet of a head says whose it is: nobody here need read it.
+/// If the first packet of a head says whose the request is, the agent here need not read the rest.
 #[test]
 fn a_cut_head_of_another_s_goes_at_once() {
     on_own_host(|| {
@@ -225,7 +241,8 @@ fn what_has_come_since_is_read_first() {
     });
 }
 
-/// It may say something else by now than what the agent has read.
+/// What the client sends again may say something else than what the agent has read, so the server gets only what the
+/// agent sends in.
 #[test]
 fn what_its_client_sends_again_is_not_what_was_read() {
     on_own_host(|| {
@@ -251,7 +268,49 @@ fn what_its_client_sends_again_is_not_what_was_read() {
     });
 }
 
-/// The agent gets what nobody can answer, and says so.
+/// The door may have read more of a body, in a packet that its client sent again, than the agent has. If TCP drops that
+/// packet, the agent's part counts: the client sends only what is behind it.
+#[test]
+fn of_a_body_the_server_gets_what_the_agent_has() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        let head: &[u8] =
+            b"POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let body: &[u8] = b"8\r\nabcdefgh\r\n0\r\n\r\n";
+        let whole = request(&live, &[head, body].concat());
+        let [known, last] = cut(&whole, head.len() + 6);
+        let read = reads(&live, &agent, &known);
+        note_read(
+            &live,
+            &read,
+            &HaveRead {
+                end: end_of(&known),
+                head: head.len() as u32,
+                pool: first_pool_of_one(),
+                flags: READ_CHUNKED as u16,
+                ..HaveRead::default()
+            },
+        );
+        let [first, rest] = cut(&known, head.len());
+        send_in(&live, &first);
+        expect(&live.node, GIVEN);
+        live.stream = accept(&live.listener).0;
+        let [_, again] = cut(&whole, head.len() - 4);
+        forward_broken(&live.node, &again);
+        expect(&live.node, FORWARDED);
+        // At first the broken packet may still be on its way to TCP.
+        sleep(Duration::from_millis(150));
+        send_in(&live, &rest);
+        expect(&live.node, CHANGED);
+        send_in(&live, &rest);
+        expect(&live.node, DELIVERED);
+        forward(&live.node, &last);
+        expect(&live.node, FORWARDED);
+        expect_bytes(&live.stream, &whole.payload);
+    });
+}
+
+/// The agent gets a request that no data server can answer, and tells the client so.
 #[test]
 fn a_request_of_a_pool_that_nobody_is_in_is_the_agent_s() {
     for flags in [0, POOL_NOBODY as u8] {
@@ -286,7 +345,7 @@ fn a_request_of_a_pool_that_nobody_is_in_is_the_agent_s() {
     }
 }
 
-/// The agent answers.
+/// If the agent has read a request for a pool without members, it answers the request itself.
 #[test]
 fn what_is_nobody_s_stays_with_the_agent() {
     on_own_host(|| {
@@ -314,7 +373,7 @@ fn the_agent_adopts_what_an_adopt_does_not_decide() {
         expect(&live.node, READS);
         forward(&live.node, &rest);
         expect(&live.node, FORWARDED);
-        // And what comes again.
+        // The ADOPT may come again, and is then a duplicate.
         send_adopt(&live.node, &first);
         expect(&live.node, &[("ds_duplicate", 1)]);
         let (read, _) = accept(&agent);
@@ -326,7 +385,7 @@ fn the_agent_adopts_what_an_adopt_does_not_decide() {
     });
 }
 
-/// Not before its server has answered what came before.
+/// The agent does not get a connection before its server has answered what came before.
 #[test]
 fn a_connection_is_read_when_it_is_quiet() {
     on_own_host(|| {
@@ -341,7 +400,8 @@ fn a_connection_is_read_when_it_is_quiet() {
     });
 }
 
-/// The agent's process is killed, and started anew: nothing of the connection is lost meanwhile.
+/// While the agent's process is killed and started again, the connection stays with its server, and nothing of it is
+/// lost.
 #[test]
 fn without_its_agent_a_connection_stays_with_its_server() {
     on_own_host(|| {
@@ -361,8 +421,8 @@ fn without_its_agent_a_connection_stays_with_its_server() {
     });
 }
 
-/// What it has acknowledged must fit into the next socket's first window. A head that is longer than that it refuses, and then it
-/// gets the rest, for its client to hear the answer.
+/// What the agent's socket acknowledges must fit into the next socket's first window. The agent refuses a longer head,
+/// and then gets the rest as well, so that its client hears the answer.
 #[test]
 fn the_agent_gets_no_more_than_another_socket_can_take() {
     on_own_host(|| {
@@ -379,7 +439,7 @@ fn the_agent_gets_no_more_than_another_socket_can_take() {
             next.seq = end_of(&next);
         }
         expect(&live.node, &[("ds_forwarded", most as u64 / 1000 - 1)]);
-        // Only a part of it has room.
+        // The agent has room for only a part of this packet.
         forward(&live.node, &next);
         expect(
             &live.node,
