@@ -1,4 +1,4 @@
-# What to do with this repository; `make` lists it. Each target installs what it needs (Debian, root).
+# These are the tasks of this repository; `make` lists them. Each target installs what it needs (Debian, root).
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -15,8 +15,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 UNITS = $(PREFIX)/lib/systemd/system
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 
-# What tests and scenarios run, with the features that tests are built with: `cargo build` has others, and would build all
-# that is ours once more. The packages of these two tests have the programs.
+# Builds the programs that tests and scenarios run, with the features of the tests. `cargo build` uses other features,
+# and would build the whole workspace again. The packages of these two tests have the programs.
 PROGRAMS = cargo test --workspace --no-run --test docs --test machines
 
 .DEFAULT_GOAL := help
@@ -30,7 +30,7 @@ build: ## the program and libeop.so, optimized: target/release
 	cargo build --release --bin baton
 	cargo build --release -p eop-c
 
-# In the debug profile, which builds in half the time; packets meet the same BPF programs.
+# The debug profile builds in half the time, and packets are processed by the same BPF programs.
 demo: ## the whole idea on this machine: a cluster, real requests, a page that explains them (root)
 	@scripts/setup demo
 	cargo build --bin baton
@@ -65,12 +65,14 @@ bench: ## side by side with HAProxy and with direct access, on a quiet machine (
 	@scripts/setup bench
 	cargo run --release -p baton-bench
 
-# In a guest everything is emulated: an hour and more for all. Debian's kernels, from the package archive.
+# Guests are emulated, so all kernels together take an hour and more. They are Debian's kernels, from the package
+# archive.
 kernels: ## Debian's kernels in QEMU: KERNELS="stable 7.3" CHECKS="doctor split", default all (root)
 	@scripts/setup test kernels $(if $(CHECKS),,compilers)
 	@tests/kernels/run $(if $(CHECKS),--checks "$(CHECKS)") $(KERNELS)
 
-# With what `make test` has built, and no Debian around it: the packet tables named here take about a minute there.
+# This uses what `make test` has built, without a Debian root file system. The packet tables in OLDEST take about a
+# minute in the guest.
 oldest: ## the oldest kernel in QEMU, in a few minutes: all programs load, and some of the packet tables (root)
 	@scripts/setup test kernels
 	@$(PROGRAMS) --test packets

@@ -1,4 +1,5 @@
-//! Every fuzz target on the inputs that are kept, and on some that are made of them: without a fuzzer, and the same each time.
+//! Runs every fuzz target on the inputs that are kept, and on inputs that are made from these. No fuzzer is involved,
+//! and the inputs are the same each time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,10 +8,10 @@ use std::{fs, path::Path};
 use baton_fuzz::{TARGETS, Target};
 use fastrand::Rng;
 
-/// Made inputs, of each target; of `config`, whose are whole files, fewer.
+/// The number of inputs that are made for each target. `config` gets fewer, because its inputs are whole files.
 const MADE: usize = 40_000;
 const MADE_OF_CONFIG: usize = 1000;
-/// As `fuzz/run` has it.
+/// The longest input, as in `fuzz/run`.
 const LONGEST: usize = 2048;
 
 /// Bytes that mean something to one parser or another.
@@ -25,7 +26,7 @@ const TELLING: [&[u8]; 8] = [
     b"Transfer-Encoding: chunked\r\n",
 ];
 
-/// Says which input it was if the target panics.
+/// Prints the input if the target panics.
 struct Input<'a>(&'a str, &'a [u8]);
 
 impl Drop for Input<'_> {
@@ -41,7 +42,7 @@ fn run(name: &str, target: Target, bytes: &[u8]) {
     target(input.1);
 }
 
-/// In the order of their names, so that what is made of them is always the same.
+/// The kept inputs of a target, in the order of their names, so that the inputs made from them are always the same.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")

@@ -2,13 +2,14 @@
 
 usage: any_requests.py HOST PORT POOLS SECONDS SEED [--faults] [--site] [KIND...]
 
-POOLS says whose /ds1/..., /ds2/... and so on are: "ds1 ds2+ds3" that /ds1/... is answered by ds1 alone, and /ds2/...
-by ds2 or ds3. They answer with their name and the target, or a file of the lab. A response of another server, bytes of
-another response, or none within 30 s is an error. A connection may be reset before the first byte of a response: then
-the request is sent again on a new one, and counted. With --faults it may end anywhere, and a pool may be unavailable.
-With --site /ds1/2m is deployed again and again, lines that are all the same; /upload is ds3's, who says what it was sent.
+POOLS says which servers answer /ds1/..., /ds2/... and so on: "ds1 ds2+ds3" means that /ds1/... is answered by ds1
+alone, and /ds2/... by ds2 or ds3. They answer with their name and the target, or with a file of the lab. A response
+of another server, bytes of another response, or no response within 30 s is an error. A connection may be reset before
+the first byte of a response. Then the request is sent again on a new connection, and counted. With --faults a
+connection may end anywhere, and a pool may be unavailable. With --site /ds1/2m is a page that is deployed again and
+again, whose lines are all the same, and ds3 answers /upload and says what it was sent.
 
-Kinds: see KINDS; all of them without any.
+KINDS lists the kinds of requests. Without any KIND all of them are sent.
 """
 
 import collections
@@ -23,9 +24,9 @@ import threading
 import time
 
 FILES = {"1b": 1, "4k": 4 << 10, "64k": 64 << 10, "1m": 1 << 20}
-# Of any version, but of one: so long, in lines of so many bytes.
+# A deployed page has lines of one version, whichever that is. The page has DEPLOYED bytes, in lines of LINE bytes.
 DEPLOYED, LINE = 2 << 20, 8
-# What a slow reader takes at a time.
+# A slow reader takes this many bytes at a time.
 SIP = 16 << 10
 
 
@@ -34,7 +35,7 @@ class Wrong(Exception):
 
 
 class Unavailable(Exception):
-    """The connection server says that nobody of the pool is there."""
+    """The response says that no server of the pool is there."""
 
 
 class Connection:
@@ -53,7 +54,7 @@ class Connection:
                     time.sleep(pause)
 
     def wait_until_acknowledged(self):
-        """As one does that sends no more before it has heard that what it sent has come."""
+        """Waits until everything that was sent is acknowledged."""
         until = time.time() + self.socket.gettimeout()
         while struct.unpack("I", fcntl.ioctl(self.socket, termios.TIOCOUTQ, b"    "))[0]:
             if self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
@@ -106,12 +107,12 @@ class Connection:
         return status, headers, self.take(int(headers[b"content-length"]), slowly)
 
 
-# What looks like a request is none inside of a body.
+# These bytes look like a request, but inside a body they are not one.
 FALSE = b"GET /ds9/false HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 class Request:
-    """What to send, and what must come back."""
+    """A request to send, and the response that must come back."""
 
     def __init__(self, rng, pools, kind):
         self.kind = kind
@@ -125,7 +126,7 @@ class Request:
         if kind == "head":
             self.method = "HEAD"
         elif kind == "long":
-            # Both before and behind what routes look at.
+            # The cookie comes before or behind the header that routes look at.
             cookie = f"Cookie: c={'x' * rng.randint(1000, 6000)}"
             headers.insert(rng.choice((0, 1)), cookie)
         elif kind == "absolute":
@@ -180,7 +181,7 @@ class Request:
             raise Unavailable
         if by not in self.servers:
             raise Wrong(f"{self.kind} {self.target}: answered by {by}, status {status}, {body[:60]!r}")
-        # Apache's pages take no other methods.
+        # Apache's pages accept no other methods.
         is_refused = status == 405 and headers.get(b"server", b"").startswith(b"Apache")
         if self.method == "HEAD" or is_refused and self.method not in ("GET", "POST"):
             return
@@ -201,11 +202,11 @@ class Request:
             raise Wrong(f"{self.kind} {self.target}: {status} {body[:80]!r}")
 
 
-# Those that wait half a second each are seldom.
+# Kinds that wait half a second each are rare.
 SLOW, SLOW_KINDS = 20, ("slow", "download")
 KINDS = ("plain", "head", "long", "absolute", "escaped", "post", "expect", "chunked", "empty", "delete", "cut",
          "pipelined", "together", "abort", "slow")
-# Where there is a page to deploy.
+# These kinds need a page that is deployed (--site).
 OF_A_SITE = ("upload", "deployed", "download")
 
 

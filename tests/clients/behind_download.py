@@ -1,11 +1,12 @@
-"""Clients that send a request behind that for a long download, while the download goes on.
+"""Clients that send another request on a connection while a long download goes on there.
 
 usage: behind_download.py HOST PORT LONG SHORT COUNT RATE SECONDS...
 
-COUNT connections for every one of SECONDS: GET LONG, a path that ends in /64m, taken at RATE bytes a second. Once all
-downloads have begun, "begun" is printed, and so many SECONDS later each sends GET SHORT, which ends in /4k, on the same
-connection; its response must follow the download's. A connection may be reset, at any time: what came before must be
-right. Prints what became of each; fails if a byte is wrong, or if nothing comes for 60 s.
+For each of SECONDS there are COUNT connections. Each sends GET LONG, a path that ends in /64m, and reads the response
+at RATE bytes a second. Once all downloads have begun, "begun" is printed. So many SECONDS later each sends GET SHORT,
+which ends in /4k, on the same connection; the response must follow that of the download. A connection may be reset at
+any time, but everything that came before must be right. The script prints what became of each connection. It fails if
+a byte is wrong, or if nothing comes for 60 s.
 """
 
 import socket
@@ -42,7 +43,7 @@ class Client(threading.Thread):
         self.send(self.long)
         self.rest = self.take(1 << 10)
         self.all_begun.wait()
-        # Whether more comes or not.
+        # The request is sent then, whether more of the download has come or not.
         threading.Timer(self.seconds, self.send_behind).start()
         self.expect(LONG)
         self.expect(SHORT)
@@ -51,13 +52,13 @@ class Client(threading.Thread):
         try:
             self.send(self.short)
         except OSError:
-            pass  # it was reset, and who reads hears of it
+            pass  # the connection was reset, which the reader notices as well
 
     def send(self, target):
         self.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: {self.address[0]}\r\n\r\n".encode())
 
     def expect(self, length):
-        """A response with so many bytes of the one stream that all files are."""
+        """Reads a response with so many bytes. All files are beginnings of the same stream of bytes."""
         head = b""
         while b"\r\n\r\n" not in head:
             head += self.take(1 << 16)

@@ -1,11 +1,14 @@
-"""What goes over a client's interface, as tcpdump writes it into a file. Scripts of this folder import it."""
+"""Captures the packets at a client's interface with tcpdump into a file. Scripts of this folder import it."""
 
 import subprocess
 import time
 
 
 class Capture:
-    """The packets of an address and port at the client's interface, while this is entered; `lost` of them were not written."""
+    """Captures the packets of an address and port at the client's interface while this context is entered.
+
+    `lost` is the number of packets that were not written.
+    """
 
     def __init__(self, address, path):
         self.address, self.path, self.lost = address, path, 0
@@ -19,7 +22,7 @@ class Capture:
         return self
 
     def __exit__(self, *_):
-        # The last packets are taken soon after they were seen.
+        # tcpdump writes the last packets soon after it has seen them.
         time.sleep(1)
         self.dump.terminate()
         said = self.dump.communicate(timeout=30)[1]

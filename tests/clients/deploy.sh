@@ -1,5 +1,5 @@
-# Deploys the next version of the page 2m on these hosts of a lab at once: lines of its number, and nothing else. Of the
-# same age everywhere, so that it has the same ETag everywhere.
+# Deploys the next version of the page 2m on these hosts of a lab at once. The page consists of lines with the version's
+# number. It has the same time of modification on all hosts, and so the same ETag.
 #
 # usage: sh deploy.sh LAB_DIRECTORY HOST...
 set -e

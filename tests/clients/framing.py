@@ -1,16 +1,16 @@
-"""Sends the same streams of bytes to a server directly and by baton, and compares what they have done.
+"""Sends the same streams of bytes to a server directly and by baton, and compares the results.
 
 usage: framing.py LAB CLUSTER SERVER SEED STREAMS [NAME [FIRST]]
 
-LAB is the directory of the lab, with access logs of ds1 and ds2; CLUSTER is the cluster address and SERVER the address of
-ds1. So many streams are made up from SEED (framing_streams.py) for each of nginx, Apache and a Go program, or for NAME alone,
-whose first one has the number FIRST: so a stream that was found can be sent again. Each is cut into segments, and goes to
-SERVER and then to CLUSTER.
+LAB is the directory of the lab, with access logs of ds1 and ds2; CLUSTER is the cluster address and SERVER the
+address of ds1. STREAMS streams are made from SEED (framing_streams.py) for each of nginx, Apache and a Go program, or
+for NAME alone. The first one has the number FIRST, so that a stream that was found can be sent again. Each is cut
+into segments, and goes to SERVER and then to CLUSTER.
 
-The bytes that are answered must be the same, but for dates and names of data servers. Or baton answers an error of its own
-behind the first of these answers, and ends the connection in order. What a server has carried out by baton, the one that was
-asked directly must have carried out as often; and the other way around, if baton has not refused anything. /dsN/... may be
-carried out by dsN alone.
+The bytes of the answers must be the same, except for dates and names of data servers. Or baton may answer some of the
+requests and then send an error of its own, and end the connection in order. A request that a server has carried out by
+baton, the server that was asked directly must have carried out as often. The reverse must hold as well if baton has
+refused nothing. Only dsN may carry out /dsN/...
 """
 
 import collections
@@ -25,48 +25,51 @@ import time
 from framing_streams import Maker
 
 PORTS = {"nginx": 80, "apache": 8080, "goserver": 8081}
-# By these source addresses the servers' logs tell who has asked.
+# These source addresses show in the servers' logs by which way a request came.
 DIRECTLY, BY_BATON = "10.77.0.7", "10.77.0.8"
-# ip(7), linux/in.h. The relay to an MPTCP listener connects in the client's name, from a port of the data server's own range. A
-# client's connection from the same port would be taken for that one, which is not what this is about.
+# ip(7), linux/in.h. The relay to an MPTCP listener connects in the client's name, from a port of the data server's own
+# range. A client's connection from the same port would be taken for the relay's, and this script does not test that.
 IP_LOCAL_PORT_RANGE, PORTS_FROM, PORTS_TO = 51, 1024, 32767
 PROCESSES, THREADS = 4, 24
-# So many streams to each server are judged together, when the servers have written their logs. That takes them so many seconds.
+# ROUND streams to each server are judged together, when the servers have written their logs. The servers need
+# LOGS_AFTER to LOGS_WITHIN seconds for that.
 ROUND, LOGS_AFTER, LOGS_WITHIN = 1000, 2, 60
-# So many streams that differ are shown; of others there is the number, by which they can be sent again.
+# At most SHOWN streams that differ are printed. Of the others only the number is printed, by which they can be sent
+# again.
 SHOWN = 20
-# A server that was asked directly and has said nothing for so long, in seconds, waits for more.
+# A server that was asked directly and has sent nothing for so many seconds is waiting for more.
 SILENCE = 5
-# What it has answered may take so long by baton.
+# By baton the same answer may take so many seconds.
 PATIENCE = 45
-# A client that waits for an answer before it goes on gives up so soon: many of these streams get none.
+# A client that waits for an answer before it goes on gives up after so many seconds, because many of these streams get
+# none.
 WAITS = 1
 
 STATUS = re.compile(rb"HTTP/1\.[01] [2-5]\d\d ")
-# What an answer begins with. In HTTP/0.9 it has no head.
+# An answer begins with one of these. In HTTP/0.9 it has no head.
 BEGINNINGS = (b"HTTP/1.", b"<html>", b"dsN ")
 REFUSAL = re.compile(
     rb"HTTP/1\.1 ((?:400|408|413|431|501|505) [A-Za-z ]+)\r\nContent-Type: text/plain\r\nContent-Length: \d+\r\n"
     rb"Connection: close\r\n\r\n\1\n\Z"
 )
-# Go passes over an empty line in front of a request only behind a POST on the same socket (net/http/server.go), and by baton
-# the request may be the first one on its socket. Then Go refuses it.
+# Go skips an empty line before a request only behind a POST on the same socket (net/http/server.go). By baton the
+# request may be the first one on its socket, and then Go refuses it.
 REFUSAL_BY_GO = re.compile(
     rb"HTTP/1\.1 (400 Bad Request)\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request\Z"
 )
 NOT_COMPARED = [
     (re.compile(rb"HTTP/1\.1 1\d\d .*?\r\n\r\n", re.S), b""),
-    # Apache lists methods in any order.
+    # Apache lists the methods of Allow in any order.
     (re.compile(rb"\r\n(Date|X-Served-By|Allow): [^\r]*"), b""),
     (re.compile(rb"\bds[12] "), b"dsN "),
-    # TRACE shows what has come: the agent takes HTTP/2 out of what a connection may be upgraded to.
+    # The response to TRACE shows the request as it arrived, and the agent makes h2c in Upgrade unreadable.
     (re.compile(rb"\r\nUpgrade: (h2c|---)"), b""),
 ]
 LOG_LINE = re.compile(r'^(\S+) \d+ "(.*?([nag]\d{8})q\d+.*)" [123]\d\d \d+$')
 
 
 class Played:
-    """What a stream has come to: all that was answered, and whether the connection ended, by "FIN" or by "RST"."""
+    """The result of a stream: everything that was answered, and whether the connection ended, by "FIN" or by "RST"."""
 
     def __init__(self, source, address, steps, expected=None):
         self.read, self.end = b"", ""
@@ -99,11 +102,11 @@ class Played:
         try:
             self.socket.sendall(data)
         except OSError:
-            # The connection has ended. What was answered before can be read still.
+            # The connection has ended. Earlier answers can still be read.
             pass
 
     def take(self, seconds, is_enough=lambda: False):
-        """Reads until it is enough, the connection ends, or the time is over. Whether more may come."""
+        """Reads until it is enough, the connection ends, or the time is over. Returns whether more may come."""
         had, until = len(self.read), time.monotonic() + seconds
         while not self.end and not is_enough() and (left := until - time.monotonic()) > 0:
             if not select.select([self.socket], [], [], left)[0]:
@@ -118,12 +121,12 @@ class Played:
 
 
 class Outcome:
-    """What a stream has come to on both ways, and what is wrong with that as far as the client can tell."""
+    """The results of a stream on both ways, and what is wrong with them as far as the client can tell."""
 
     def __init__(self, name, number):
         self.name, self.number = name, number
         self.directly = self.by_baton = self.wrong = None
-        # By baton: its status, and how many answers were before it.
+        # If baton refused the stream: the status, and the number of answers before it.
         self.refused = self.before = None
 
     def play(self, cluster, server, steps):
@@ -148,7 +151,7 @@ class Outcome:
 
 
 def shown(what):
-    """As Python has it, with long runs of a letter in short."""
+    """Returns Python's representation, with long runs of a letter shortened."""
     return re.sub(r"([a-z])\1{50,}", lambda run: f"' + b'{run[1]}' * {len(run[0])} + b'", repr(what))
 
 
@@ -185,7 +188,7 @@ def play_all(cluster, server, seed, todo):
 
 
 class Logs:
-    """What servers have carried out: how often each request of a stream, by who has asked and the name in its targets."""
+    """How often servers have carried out each request of a stream, by client address and the name in the targets."""
 
     def __init__(self, lab):
         self.files = {ds: open(f"{lab}/{ds}/access.log", errors="replace") for ds in ("ds1", "ds2")}

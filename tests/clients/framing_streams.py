@@ -1,11 +1,11 @@
-"""Makes up what a client sends on a connection: valid requests in odd spellings, and attempts at smuggling."""
+"""Makes random streams of bytes for a client to send: valid requests in odd spellings, and attempts at smuggling."""
 
 import random
 import re
 
 METHODS = ["GET", "GET", "GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "HEAD"]
 
-# Lines that mean nothing here.
+# Header lines without effect here.
 HARMLESS = [
     *["X-Empty:", "X-Empty: ", "X-Tabs:\tvalue\t", "x-case: VALUE  ", "X_Underscore: 1", "X-Colons: a:b: c", "X-Host: b"],
     *["Accept: */*", "Cookie: a=b; c=d", "Content-Type: text/plain", "TE: trailers", "If-None-Match: *", "Range: bytes=0-0"],
@@ -13,7 +13,7 @@ HARMLESS = [
     *["Connection: keep-alive", "Connection: Upgrade\r\nUpgrade: h2c", "User-Agent: \xe9\x80", 'X-Quoted: "a, \\"b"'],
 ]
 
-# Of a body, with its length for each {}.
+# Values of Content-Length, with the body's length for each {}.
 LENGTHS = [
     *["+{}", "-{}", " {}", "\t{}", "{} ", "{} ,{}", "{},{}", "{}, {}", "{} {}", "0x{}", "{}.0", "{}e0", "{};", "'{}'", "{}_0", ""],
     *["0{}", "00000000000000000000{}", "1{:020}", "18446744073709551621", "9223372036854775807", "4294967301"],
@@ -29,7 +29,7 @@ CODINGS = [
     *["chunked\r\nTransfer-Encoding: chunked", "chunked\r\nContent-Length: 3"],
 ]
 
-# Of a chunk, with its length for {}.
+# Spellings of a chunk's size, with its length for {}.
 SIZES = [
     *["+{:x}", "-{:x}", " {:x}", "{:x} ", "\t{:x}", "{:x}\t", "0x{:x}", "{:x}g", "{:x},", "{:x}_0", "{:x}.0", "{:x} 0", ""],
     *["1{:08x}", "1{:016x}", "000000000000000000000000{:x}", "ffffffffffffffff", "8000000000000005"],
@@ -45,7 +45,7 @@ VERSIONS = [
     *["http/1.1", "HTTP/1.1 ", "HTTP/1.1x", "HTTP/1.1\t", "HTTP/1.1 HTTP/1.1", "HTTP/1.1\r", "HTTP/ 1.1"],
 ]
 
-# Lines that servers read in different ways, or refuse.
+# Header lines that servers read in different ways, or refuse.
 LINES = [
     *[" folded: line", "\tfolded", "no colon", ": no name", "X Y: a", "X(): a", "X\x7f: a", "X: \x7f\x01", "X-\xe9: a", "\r"],
     *["Host : a", "Content-Length : 5", "Transfer-Encoding : chunked", "Transfer-Encoding\t: chunked", "Content-Length\x0b: 5"],
@@ -56,7 +56,7 @@ LINES = [
     *["Connection: close", "Connection: TE, close", "Connection: Content-Length", "Proxy-Connection: close", "Keep-Alive: 5"],
 ]
 
-# With the stream's name for {}.
+# Targets, with the stream's name for {}.
 TARGETS = [
     *["*", "", "x", "?{}", "cluster:80", "//ds1/{}", "/ds1/{} x", "/ds1/{}#a", "/ds1/{}\xe9"],
     *["/ds1/{}\x00", "/ds1/\t{}", "/ds1/{}\x0b"],
@@ -65,12 +65,12 @@ ODD_METHODS = ["GET", "POST", "get", "G", "CONNECT", "TRACE", "PROPFINDS", "M-SE
 
 
 class Maker:
-    """Makes up a stream to one of the servers "nginx", "apache" and "goserver"."""
+    """Makes a random stream for one of the servers "nginx", "apache" and "goserver"."""
 
     def __init__(self, seed, server, number):
         self.chance = random.Random(f"{seed} {server} {number}")
         self.is_nginx, self.is_go = server == "nginx", server == "goserver"
-        # What all targets hold: the stream's name, and behind a letter their own number.
+        # All targets hold the stream's name and, behind a letter, their own number.
         self.name, self.targets = f"{server[0]}{number:08}", 0
 
     def one(self, *choices):
@@ -96,7 +96,7 @@ class Maker:
         return format(length, self.one("x", "x", "X", "04x", "012x")) + self.one("", "", "", ";a=b", ';a="b;c"', ";")
 
     def chunks(self, body, is_odd):
-        """The body in chunks, of which one is spelled so that servers may not understand it, if that is wanted."""
+        """Returns the body in chunks. If `is_odd`, one is spelled so that servers may not understand it."""
         pieces = []
         while body:
             at = self.chance.randint(1, len(body))
@@ -113,7 +113,7 @@ class Maker:
         return text + trailers + (self.one(*ENDS_OF_TRAILERS) if is_odd and self.happens(0.3) else "\r\n")
 
     def framing(self, body, wrong):
-        """Lines that say how long the body is, and the body as it is sent."""
+        """Returns header lines that say how long the body is, and the body as it is sent."""
         length = f"Content-Length: {len(body)}"
         if wrong == "length":
             return ["Content-Length:" + self.one("", " ") + self.one(*LENGTHS).format(len(body), len(body))], body

@@ -1,11 +1,11 @@
-"""A client who begins requests and never ends them, beside one whose requests come in parts.
+"""A client that begins requests and never ends them, beside another client whose requests come in parts.
 
 usage: half_heads.py HOST PORT SOURCE open|again COUNT POOLS
 
-open: from the address SOURCE, COUNT connections are open all the time, of each of which half a head has come; one that is
-ended is made anew. again: there are COUNT connections, and the frames of their halves are sent again and again, as fast as
-one processor can. Meanwhile the other client asks for /POOL/whoami of each of POOLS, over connections of its own, in parts
-that are too long to become one: it must be answered by that pool every time.
+With "open", COUNT connections from the address SOURCE are open all the time, each of which has sent half a head. A
+connection that ends is made anew. With "again", there are COUNT connections, and the frames with their halves are sent
+again and again, as fast as one processor can. Meanwhile the other client asks for /POOL/whoami of each of POOLS, over
+connections of its own, in parts that are too long for one segment. That pool must answer every time.
 """
 
 import multiprocessing
@@ -18,7 +18,7 @@ import time
 ROUNDS = 10
 PATIENCE = 30
 HALF = b"GET /ds1/whoami HTTP/1.1\r\nHost: cluster\r\nX-Half: "
-# Bytes of frames that wait for who copies them.
+# The receive buffer for frames that wait to be copied, in bytes.
 ROOM = 1 << 26
 # socket(7); asm-generic/socket.h
 SO_RCVBUFFORCE = 33
@@ -57,7 +57,7 @@ class Opener:
                         self.selector.modify(connection, selectors.EVENT_READ)
                         self.open += 1
                     else:
-                        # Refused, one way or the other.
+                        # The connection was refused, with a response, a FIN or a RST.
                         connection.recv(1 << 16)
                         self.open -= 1
                         self.end(connection)
@@ -68,14 +68,14 @@ class Opener:
 
 
 class Repeater:
-    """Half a head of each of COUNT connections, which comes again and again."""
+    """COUNT connections, whose half heads are sent again and again."""
 
     def __init__(self, address, source, count):
         self.address, self.source, self.count = address, source, count
         self.connections = []
 
     def frames(self):
-        """As they leave: a copy of each goes to a packet socket (packet(7), ETH_P_ALL)."""
+        """Returns the frames as they leave: a packet socket gets a copy of each (packet(7), ETH_P_ALL)."""
         found = []
         while len(found) < self.count:
             connection = socket.create_connection(self.address, 10, (self.source, 0))
@@ -84,7 +84,8 @@ class Repeater:
                 copies.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM)
                 copies.bind(("eth0", 3))
                 connection.sendall(HALF)
-                # Others speak as well, and may leave no room for it: then the next connection's will come.
+                # Other traffic may leave no room in the buffer for this frame. The next connection's frame will come
+                # then.
                 found += self.copy(copies, connection.getsockname()[1])
         return found
 

@@ -1,10 +1,11 @@
-"""A client whose heads are too long, or take too long.
+"""A client whose request heads are too long, or take too long.
 
 usage: heads.py HOST PORT POOLS
 
-/POOL/... is answered by POOL alone, for each of POOLS; its servers take heads of 128 KB. Heads of 60 KB are answered, in a
-few pieces and in many. Longer ones are answered with 431 by no server, and those of which a bit comes from time to time and
-never the end with 408 after the service's head_timeout, at most ten seconds, or their connection ends: as the first request of a connection and as the third.
+/POOL/... is answered by POOL alone, for each of POOLS, and its servers accept heads of 128 KB. Heads of 60 KB must be
+answered, in a few pieces and in many. For longer heads, baton and not a server must answer 431. For heads of which a
+bit comes from time to time and never the end, it must answer 408 after the service's head_timeout, which is at most
+ten seconds, or the connection must end. All this is tried as the first request of a connection and as the third.
 """
 
 import select
@@ -27,7 +28,7 @@ def begin(path):
 
 
 def response(connection):
-    """Status, who has answered, and the body, of all that comes until it is whole or the connection ends."""
+    """Reads until the response is complete or the connection ends. Returns status, server name and body."""
     read = b""
     try:
         while True:
@@ -97,9 +98,9 @@ class Case(threading.Thread):
             pass
         status, by, body = response(connection)
         assert status in (None, 431 if not pause else 408) and by is None, (status, by, body)
-        # At once, or the lines of several threads mix.
+        # The line and its end are written at once, because the lines of several threads would mix otherwise.
         print(f"{self.name} {'further' if self.is_further else 'first'} {status}\n", end="", flush=True)
-        # Nothing more is answered there.
+        # After such a response the connection answers nothing more.
         try:
             connection.sendall(b"\r\n" + begin(f"/{self.pools[0]}/refused") + b"\r\n")
         except ConnectionError:

@@ -1,10 +1,10 @@
-"""A client that asks for more in the middle of a response.
+"""A client that sends another request in the middle of a response.
 
-usage: impatient.py pause HOST PORT    responses of servers/pausing.py: each is whole, in its order
+usage: impatient.py pause HOST PORT    the responses of servers/pausing.py must be complete and in order
        impatient.py cut HOST PORT FIRST SECOND SECONDS
-                                       the bytes of FIRST, or an error in the middle; never other bytes
+                                       the bytes of FIRST must come, or an error in the middle; never other bytes
 
-"cut" asks for SECOND when some of FIRST has come, and goes on to read for SECONDS at most. It prints how it ended.
+"cut" asks for SECOND when some of FIRST has come, and goes on reading for SECONDS at most. It prints how that ended.
 """
 
 import http.client
@@ -43,13 +43,13 @@ def pause(address):
         ask(connection, "/ds1/0")
         assert chunked(stream) == "ds1 begins ds1 ends /ds1/0"
         ask(connection, "/ds1/0.3")
-        # All that has come so far is acknowledged by then.
+        # By then everything that has arrived is acknowledged.
         time.sleep(0.15)
         ask(connection, "/ds2/0")
         assert chunked(stream) == "ds1 begins ds1 ends /ds1/0.3", turn
         second = chunked(stream)
         assert second.endswith(" ends /ds2/0"), second
-        # And one that waits for its turn.
+        # The last request is sent only after the response before it is complete.
         ask(connection, "/ds2/0.01")
         third = chunked(stream)
         assert third.endswith(" ends /ds2/0.01"), third

@@ -1,7 +1,7 @@
-"""A client's connection that stays, the responses that come over it, and what its host's TCP has counted meanwhile.
+"""A client's kept connection, the responses that come over it, and the counters of its host's TCP meanwhile.
 
-Scripts of this folder import it. The driver shows what a script prints only if it fails; with BATON_TEST_PRINTS=FILE in the
-environment, `say` also adds it to that file.
+Scripts of this folder import it. The driver shows what a script prints only if it fails; with BATON_TEST_PRINTS=FILE
+in the environment, `say` also adds it to that file.
 """
 
 import collections
@@ -23,7 +23,7 @@ class Response:
 
     @property
     def server(self):
-        """The data server that says that it has answered."""
+        """The name of the data server that the response gives."""
         return self.fields.get("x-served-by")
 
     def __repr__(self):
@@ -31,7 +31,7 @@ class Response:
 
 
 class Connection:
-    """Everything that is sent leaves at once, unless `nagle` says that TCP may wait for an acknowledgement first."""
+    """A kept connection. Data is sent at once, unless `nagle` says that TCP may wait for an acknowledgement first."""
 
     def __init__(self, address, timeout=60, source=None, nagle=False):
         self.socket = socket.create_connection(address, timeout, source_address=source and (source, 0))
@@ -63,7 +63,7 @@ class Connection:
         return taken
 
     def head(self):
-        """Status and headers of the next response, whichever it is. The names are in lower case."""
+        """Returns status and headers of the next response, also of an informational one. Names are in lower case."""
         first, fields = self.line(), {}
         if not first.startswith(b"HTTP/1.1 "):
             raise ValueError(f"no response begins with {first[:80]!r}")
@@ -73,7 +73,7 @@ class Connection:
         return int(first[9:12]), fields
 
     def response(self):
-        """The next final response to a request that is not HEAD. After 101 nothing is taken for a body."""
+        """Returns the next final response to a request other than HEAD. After 101 nothing is taken for a body."""
         informational = 0
         while True:
             status, fields = self.head()
@@ -101,7 +101,7 @@ def get(path, lines=b""):
 
 
 def tcp_counters():
-    """What TCP of this network namespace has counted so far: the names are those of nstat(8), without the protocol."""
+    """Returns the TCP counters of this network namespace, under the names of nstat(8) without the protocol."""
     counted = {}
     for path in ("/proc/net/snmp", "/proc/net/netstat"):
         with open(path) as file:
@@ -113,12 +113,12 @@ def tcp_counters():
 
 
 def moved(before):
-    """What has been counted since then."""
+    """Returns what was counted since `before` was read."""
     return {name: value - before[name] for name, value in tcp_counters().items()}
 
 
 def node_counters(baton, lab, hosts):
-    """What the nodes of these hosts have counted so far, added up. `lab`: the folder of the lab; `baton`: the program."""
+    """Returns the sum of the counters of these hosts' nodes. `lab` is the lab's folder, and `baton` the program."""
     counted = collections.Counter()
     for host in hosts:
         words = [baton, "status", "--json", "--config", f"{lab}/{host}/baton.toml"]

@@ -1,12 +1,12 @@
-"""A client with bodies that have more bytes than TCP has sequence numbers, and with heads in pieces that ask for WebSocket.
+"""A client whose bodies have more bytes than TCP has sequence numbers, and that asks for WebSocket in several pieces.
 
 usage: large_bodies.py HOST PORT BYTES, which are more than 2^32
        large_bodies.py --write FILE BYTES
 
-On one connection: a page of ds1, a POST of so many bytes to /upload, whose answer must have their number and SHA-256, and
-a page of ds2. The body's length is known, or it is chunked, in two chunks; the head is in one piece or in several.
-Then the same with /echo instead of the upload, which speaks WebSocket, and with which the connection ends. Last, it gets
-/ds1/large, which --write has written, and goes on with a page of ds2.
+On one connection the client gets a page of ds1, sends a POST with BYTES bytes to /upload, whose answer must have
+their number and SHA-256, and gets a page of ds2. The body has a known length or is chunked, in two chunks, and the
+head comes in one piece or in several. Then it does the same with /echo, a WebSocket, in place of the upload, and the
+connection ends there. At last it gets /ds1/large, which --write has written, and goes on with a page of ds2.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ def send_head(connection, line, fields, in_pieces):
 
 
 def blocks(total):
-    """So many bytes, each block another."""
+    """Yields so many bytes in blocks that all differ."""
     first = os.urandom(PIECE)
     for number in range(-(-total // PIECE)):
         block = number.to_bytes(8, "big") + first[8:]
@@ -83,7 +83,7 @@ def upload(address, total, chunked, in_pieces):
 
 
 def written(number, size):
-    """What a file has that was written here, a block of it."""
+    """Returns a block of a file that --write has written."""
     return (number.to_bytes(8, "big") + bytes(PIECE - 8))[:size]
 
 
@@ -99,7 +99,7 @@ def download(address, total):
     connection = connect(address)
     page(connection, "ds2")
     connection.sendall(b"GET /ds1/large HTTP/1.1\r\nHost: cluster\r\n\r\n")
-    # Of the head byte by byte, to have the body in blocks.
+    # The head is read byte by byte, so that the body begins at a block.
     head = b""
     while not head.endswith(b"\r\n\r\n"):
         byte = connection.recv(1)
@@ -125,7 +125,7 @@ def websocket(address, in_pieces):
     send_head(connection, "GET /echo", fields, in_pieces)
     status, rest = response(connection)
     assert (status, rest) == (101, b""), (status, rest)
-    # Looks like a request for another pool, and is not one.
+    # This text looks like a request for another pool, but it is a WebSocket message.
     text = b"GET /ds2/page HTTP/1.1\r\nHost: cluster\r\n\r\n"
     for _ in range(3):
         # RFC 6455, section 5.2, with a mask of zeros.
@@ -147,7 +147,7 @@ def main():
         websocket(address, in_pieces)
         print(f"WebSocket, head in pieces: {in_pieces}: as it should be")
         for chunked in (False, True):
-            # What is known to be right once need not be so long again.
+            # Once the full length was right, the further bodies may be shorter.
             size = int(total) // (64 if in_pieces != chunked else 4 if chunked else 1)
             upload(address, size, chunked, in_pieces)
             print(f"{size} bytes, chunked: {chunked}, head in pieces: {in_pieces}: as they should be")

@@ -1,23 +1,25 @@
-"""A client whose requests come in two segments each, which counts what its TCP has to send again.
+"""A client whose requests come in two segments each, and that counts what its TCP has to retransmit.
 
 usage: no_retransmission.py HOST PORT POOLS COUNT LAB BATON FOLDER [CONNECTIONS]
 
-COUNT times a POST whose head and body are two writes back to back: as first requests of their connections, on connections that
-stay with a data server, and on connections that move with each; and as often a GET with a cookie of 2.5 KB, which does not fit
-one segment, on connections that move with each. /POOL/... must be answered by POOL alone, and /POOL/upload with the length of the
-body.
+The client sends COUNT times a POST whose head and body are two writes back to back: as first requests of their
+connections, on connections that stay with a data server, and on connections that move with each request. As often it
+sends a GET with a cookie of 2.5 KB, which does not fit into one segment, on connections that move with each request.
+/POOL/... must be answered by POOL alone, and /POOL/upload with the length of the body.
 
-What TCP of this host has counted meanwhile is printed, and so is what the doors of the data servers have (LAB: the folder of the
-lab; BATON: the program that asks its nodes). A packet that a door drops comes only when its client sends it again, after 200 ms
-or more. So must do a client on a busy machine where some program is not run for that long. The two differ in what the data
-server says: its acknowledgement echoes the timestamp of the packet that brought the data (RFC 7323, section 3; RFC 3522 tells
-retransmissions that were not needed in the same way), or it tells later that the data came twice (DSACK, RFC 2883). tcpdump
-writes the packets to a file in FOLDER; what was sent again counts as lost only if the second packet was echoed, and the first
-one never came. Nothing may be lost, and hardly any request may have to wait at a door.
+The script prints the TCP counters of this host, and the counters of the data servers' doors (LAB is the folder of the
+lab, and BATON the program that asks its nodes). A packet that a door drops arrives only when its client retransmits
+it, after 200 ms or more. A client also retransmits on a busy machine where some program does not run for that long.
+What the data server sends shows the difference: its acknowledgement echoes the timestamp of the packet that brought
+the data (RFC 7323, section 3; RFC 3522 detects needless retransmissions in the same way), or it reports later that
+the data came twice (DSACK, RFC 2883). tcpdump writes the packets to a file in FOLDER. A retransmitted packet counts
+as lost only if the second packet was echoed, and the first one never came. Nothing may be lost, and hardly any
+request may have to wait at a door.
 
-Last come POSTs that their server answers before it has read the body, of which what is sent again is only printed: nothing
-follows the body then that would acknowledge it, so the data server's TCP delays that for 40 ms; the connection goes to another
-data server only when all is acknowledged, and the next request waits until then, longer than the client's probe timer.
+At last come POSTs that their server answers before it has read the body. Their retransmissions are only printed:
+nothing follows the body that would acknowledge it, so the data server's TCP delays the acknowledgement for 40 ms. The
+connection moves to another data server only when everything is acknowledged, and the next request waits until then,
+longer than the client's probe timer.
 """
 
 import collections
@@ -36,7 +38,7 @@ COOKIE = b"Cookie: " + b"; ".join(b"part%02d=%s" % (number, b"c" * 90) for numbe
 BODY = b"GET /ds9/none HTTP/1.1\r\nHost: cluster\r\n\r\n" * 5
 CONNECTIONS = 4
 PER_CONNECTION = 500
-# A part of all that is allowed for a machine that is busy.
+# This part of all requests may be affected on a busy machine.
 HARDLY = 0.05
 TCP_NAMES = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSpuriousRTOs", "TCPFastRetrans", "TCPSynRetrans", "TCPDSACKRecv")
 NODE_NAMES = ("ds_door_", "ds_no_socket", "ds_none", "ds_unassigned", "cs_none", "cs_stray", "cs_claim")
@@ -50,12 +52,12 @@ def post(path):
 
 
 def upload(pool, number):
-    """Parts of a request, and the response to it, which the server gives when it has the body: that is its length."""
+    """Returns the parts of a request and its response, the body's length, which comes when the server has the body."""
     return post(f"/{pool}/upload"), f"{len(BODY)}\n"
 
 
 def answered_early(pool, number):
-    """The same, and the server does not wait for the body."""
+    """Returns the same for a server that does not wait for the body."""
     return post(f"/{pool}/{number}"), f"{pool} /{pool}/{number}\n"
 
 
@@ -64,7 +66,7 @@ def cookie(pool, number):
 
 
 class Phase:
-    """COUNT requests of a kind over some connections at once.
+    """Sends COUNT requests of a kind over some connections at once.
 
     `pool_of`: for whom the next request is, after one for this pool. `waits_at_most`: what may have to wait at doors, as a part of
     COUNT. `is_judged`: whether nothing may be lost.
@@ -140,7 +142,7 @@ class Segments(Capture):
 
 
 def options_of(options):
-    """The timestamps and the first block of SACK, or None."""
+    """Returns the timestamps and the first block of SACK, each None if there is none."""
     at, stamps, block = 0, None, None
     while at < len(options) and options[at]:
         if options[at] == TIMESTAMP:
@@ -156,7 +158,7 @@ def is_before(one, other):
 
 
 def sent_again(packets):
-    """What the client has sent again: how much was not needed, as the first packet had come, and what was lost, by port."""
+    """Returns how many retransmissions were needless because the first packet had come, and what was lost, by port."""
     highest, pending, lost, again = {}, collections.defaultdict(list), [], 0
     for by_client, port, seq, ack, used, flags, (stamps, block) in packets:
         if by_client:
@@ -170,7 +172,8 @@ def sent_again(packets):
             elif used:
                 highest[port] = end
             continue
-        # What has come twice is said to have (DSACK, RFC 2883): the first one was on its way still, however long.
+        # The receiver reports that data came twice (DSACK, RFC 2883). So the first packet was still on its way, however
+        # long that took.
         if block and not is_before(ack, block[1]):
             lost = [one for one in lost if one[0] != port or not is_before(block[0], one[1]) or is_before(block[1], one[1])]
         for one in [one for one in pending.get(port, []) if not is_before(ack, one[0])]:
@@ -186,7 +189,7 @@ def show(names, counted):
 
 
 def measure(phase, address, pools, connections, lab, baton, folder):
-    """How many segments were lost, and what failed."""
+    """Returns how many segments were lost, and what failed."""
     hosts = [*pools, "cs1"]
     doors, before = node_counters(baton, lab, hosts), tcp_counters()
     with Segments(address, f"{folder}/packets.pcap") as capture:

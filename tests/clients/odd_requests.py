@@ -1,10 +1,10 @@
-"""A client whose requests are right, and of kinds that one packet does not decide.
+"""A client whose requests are valid, but of kinds that one packet does not decide.
 
 usage: odd_requests.py HOST PORT POOLS CONNECTIONS TIMES [SEED]
 
-/POOL/... is answered by POOL alone, for each of POOLS. On each of so many connections, which stay, so many requests follow
-each other, each of a kind and for a pool drawn by chance, some of them plain. Every one must be answered with 200, by its
-pool, and no connection may end.
+/POOL/... is answered by POOL alone, for each of POOLS. On each of CONNECTIONS kept connections, TIMES requests follow
+each other. The kind and the pool of each are random, and some requests are plain. Every one must be answered with 200
+by its pool, and no connection may end.
 """
 
 import random
@@ -50,12 +50,12 @@ def byte_by_byte(pool, chance):
 
 
 def with_cookies(pool, chance):
-    """2.5 KB, two segments or one of both."""
+    """A head of 2.5 KB comes in two segments, or is merged into one."""
     return [head(b"GET", f"/{pool}/cookies", COOKIES[:2500].rpartition(b"\r\n")[0] + b"\r\n")]
 
 
 def long_head(pool, chance):
-    """20 KB in pieces of any size."""
+    """A head of 20 KB comes in pieces of any size."""
     text = head(b"GET", f"/{pool}/long", COOKIES[: 996 * 20].rpartition(b"\r\n")[0] + b"\r\n")
     return list(pieces_of(text, iter(lambda: chance.randrange(1, 3000), 0)))
 
@@ -83,7 +83,7 @@ def chunks_of(body, chance):
 
 
 def chunked(pool, chance):
-    """The head alone, or what follows right behind it; in pieces of any size."""
+    """The head comes alone or with what follows right behind it, in pieces of any size."""
     body = b"GET /elsewhere HTTP/1.1\r\n\r\n" * chance.choice([1, 40, 5000])
     text = head(b"POST", f"/{pool}/chunked", b"Transfer-Encoding: chunked\r\n") + b"".join(chunks_of(body, chance))
     return list(pieces_of(text, iter(lambda: chance.choice([120, 1000, 1448, 30_000]), 0)))

@@ -1,16 +1,17 @@
-"""A client that sends each kind of request that few clients send, very often, and compares every answer with nginx's own.
+"""A client that sends many requests of kinds that few clients send, and compares every answer with nginx's own.
 
 usage: odd_thousand.py HOST PORT SERVERS COUNT MEGABYTES [SEED [KIND...]]
 
-SERVERS: "ds1=10.77.0.11 ds2=..."; /ds1/... is answered by ds1 alone, and that is nginx's own address. COUNT times each of KINDS
-is sent through HOST, for a pool drawn by chance, on connections that stay, and before each a plain request for a pool drawn by
-chance: so the connection goes from one data server to another in between, or stays. Now and then a new connection begins with an
-odd request. Status, headers and body must be those that the pool's nginx gives directly (but for the Date), and no connection
-may end that nginx would not have ended. Last, a chunked body of so many MEGABYTES with trailers is sent once. With the names of
-some classes of this file, only those kinds are sent.
+SERVERS is a list such as "ds1=10.77.0.11 ds2=...": /ds1/... is answered by ds1 alone, and the address is that of its
+nginx. Each of KINDS is sent COUNT times through HOST, for a random pool, on kept connections. Before each of them
+comes a plain request for a random pool, so the connection moves from one data server to another in between, or stays.
+Now and then a new connection begins with an odd request. Status, headers and body must be those that the pool's nginx
+gives directly (except for the Date), and no connection may end that nginx would not have ended. At last a chunked
+body of so many MEGABYTES with trailers is sent once. With the names of some classes of this file, only those kinds
+are sent.
 
-/POOL/upload answers with the length and the SHA-256 of a body, /POOL/echo is a WebSocket, /POOL/forbidden is answered with 403
-before its body has come.
+/POOL/upload answers with the length and the SHA-256 of a body, /POOL/echo is a WebSocket, and /POOL/forbidden is
+answered with 403 before its body has come.
 """
 
 import concurrent.futures
@@ -23,12 +24,12 @@ import time
 from kept_connection import Connection, get, say
 
 PATIENCE = 60
-# Requests on a connection.
+# The most requests on a connection.
 MOST = 60
-# Connections at a time of each kind, as most of the time is spent in waiting, and of all kinds.
+# The numbers of connections at a time of each kind, and of all kinds. Most of the time is spent in waiting.
 CONNECTIONS = 4
 WORKERS = 16
-# Different texts of a kind: nginx is asked once for each.
+# The number of different texts of a kind. nginx is asked once for each.
 VARIANTS = 8
 FILL = b"".join(b"X-Fill-%02d: %s\r\n" % (number, b"f" * 986) for number in range(59))
 TRAILERS = b"X-Sum: 1234\r\nX-Request: GET /ds9/none HTTP/1.1\r\n"
@@ -41,12 +42,12 @@ def post(path, lines):
 
 
 def content(variant):
-    """What looks like the head of a request for another pool and is a body."""
+    """Returns a body that looks like the head of a request for another pool."""
     return b"GET /ds9/none HTTP/1.1\r\nHost: cluster\r\n\r\n" * (1 + variant * 7)
 
 
 def chunks(body, variant):
-    """Chunks of several sizes, the first ones of one byte, then trailers."""
+    """Returns the body in chunks of several sizes, the first ones of one byte, and then trailers."""
     at, text = 0, b""
     while at < len(body):
         size = 1 if at < variant else 50 * variant + 11
@@ -57,10 +58,14 @@ def chunks(body, variant):
 
 
 class Kind:
-    """`text` is one of the VARIANTS of a request for a pool, or its parts; `send` sends such texts and gives their responses."""
+    """A kind of request.
+
+    `text` returns one of the VARIANTS of a request for a pool, or its parts. `send` sends such texts and returns their
+    responses.
+    """
 
     name, nagle = None, False
-    # Requests at a time.
+    # The number of requests that are sent at a time.
     requests = 1
 
     def text(self, pool, variant):
@@ -254,7 +259,7 @@ def comparable(response):
 
 
 class Run:
-    """A kind, so many times, one after the other."""
+    """Sends a kind of request COUNT times, one after the other."""
 
     def __init__(self, address, servers, kind, count, seed):
         self.address, self.servers, self.kind, self.count = address, servers, kind(), count
@@ -264,7 +269,7 @@ class Run:
         self.failures, self.moves, self.slowest = [], 0, 0.0
 
     def directly(self, pool, variant):
-        """What the pool's own nginx answers."""
+        """Returns the answer of the pool's own nginx."""
         if (pool, variant) not in self.known:
             connection = Connection((self.servers[pool], self.address[1]), PATIENCE, nagle=self.kind.nagle)
             text = self.kind.text(pool, variant)
@@ -290,7 +295,7 @@ class Run:
         if not self.connection:
             self.connection = Connection(self.address, PATIENCE, nagle=self.kind.nagle)
             self.left, self.at_server = self.chance.randrange(1, MOST), None
-        # A new connection may begin with the odd one.
+        # A new connection may begin with the odd request.
         if self.at_server or self.chance.random() < 0.8:
             self.plain()
         chosen = [(self.chance.choice(self.pools), self.chance.randrange(VARIANTS)) for _ in range(self.kind.requests)]
@@ -318,7 +323,7 @@ class Run:
 
 
 def report(kind, runs):
-    """Prints what came of a kind; how many of it failed."""
+    """Prints the results of a kind. Returns how many of its requests failed."""
     failures = [failure for run in runs for failure in run.failures]
     count, moves, slowest = (sum(run.count for run in runs), sum(run.moves for run in runs), max(run.slowest for run in runs))
     say(f"{count} times {kind.name}: {len(failures)} failures, {moves} moves, slowest {slowest * 1000:.0f} ms")
@@ -328,7 +333,7 @@ def report(kind, runs):
 
 
 def large(address, pools, megabytes):
-    """A chunked body, and trailers, for a pool that the connection is not with."""
+    """Sends a chunked body with trailers, for another pool than the one where the connection is."""
     connection, digest = Connection(address, PATIENCE), hashlib.sha256()
     connection.send(get(f"/{pools[0]}/plain"))
     connection.response()

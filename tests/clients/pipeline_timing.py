@@ -2,13 +2,13 @@
 
 usage: pipeline_timing.py HOST PORT POOLS DIRECT TIMES FOLDER
 
-Over a kept connection, after five requests one after the other, DEPTH requests for POOLS in turn leave in one write; the time
-is from there to the last byte of the last response. That is done TIMES times through HOST, and as often directly to one server
-at the address DIRECT, which answers all of them. Each response must be the right one, in its order. Then apt, which pipelines
-ten requests by default, fetches pages of all pools both ways.
+On a kept connection, after five requests one after the other, DEPTH requests for POOLS in turn leave in one write.
+The time is measured from there to the last byte of the last response. That is done TIMES times through HOST, and as
+often directly to one server at the address DIRECT, which answers all of them. Each response must be the right one, in
+order. Then apt, which pipelines ten requests by default, fetches pages of all pools both ways.
 
-All times are printed and not judged: on a busy machine they may be anything. tcpdump writes the packets to a file in FOLDER,
-and from these it is told what each part of the time was spent on.
+All times are printed and not judged, because on a busy machine they may be anything. tcpdump writes the packets to a
+file in FOLDER, which shows what each part of the time was spent on.
 """
 
 import collections
@@ -22,7 +22,8 @@ import time
 from capture import Capture
 from kept_connection import Connection, get, moved, say, tcp_counters
 
-# How many requests are in a write: 16, and as many as apt has under way (Acquire::http::Pipeline-Depth in apt.conf(5)).
+# The numbers of requests in a write: 16, and as many as apt has under way (Acquire::http::Pipeline-Depth in
+# apt.conf(5)).
 DEPTHS = (16, 10)
 EARLIER = 5
 APT = "/usr/lib/apt/apt-helper"
@@ -40,13 +41,13 @@ def paths_of(pools, depth):
 
 
 def check(response, path, server):
-    """Without `server` it must be the one that the path names."""
+    """Checks a response. Without `server` the server must be the one that the path names."""
     server = server or path.split("/")[1]
     assert response.status == 200 and response.body == f"{server} {path}\n".encode(), (path, response)
 
 
 def once(address, paths, server=None):
-    """Milliseconds from the write to the last response, and the client's port."""
+    """Returns the milliseconds from the write to the last response, and the client's port."""
     connection = Connection(address)
     for path in (paths * EARLIER)[:EARLIER]:
         connection.send(get(path))
@@ -63,7 +64,7 @@ def once(address, paths, server=None):
 
 class Trace(Capture):
     def connections(self):
-        """Of each client's port its packets: time, whether the client has sent it, and where its data begins and ends."""
+        """Returns each client port's packets: time, whether the client sent it, where its data begins and ends."""
         words = ["tcpdump", "-n", "-tt", "-r", self.path]
         text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
         found = collections.defaultdict(list)
@@ -76,7 +77,10 @@ class Trace(Capture):
 
 
 def explain(packets, earlier):
-    """Milliseconds by what they were spent on, from the write behind so many bytes of earlier requests to the last response."""
+    """Returns the milliseconds from the write to the last response, by what they were spent on.
+
+    The write comes behind so many bytes of earlier requests.
+    """
     spent, last = collections.Counter(), None
     responses = [at for at, by_client, _, end in packets if not by_client and end]
     for at, by_client, begin, end in packets:
@@ -96,7 +100,7 @@ def explain(packets, earlier):
 
 
 def gaps(packets, depth):
-    """Milliseconds between one response of the write and the next."""
+    """Returns the milliseconds between one response of the write and the next."""
     responses = [at for at, by_client, _, end in packets if not by_client and end][-depth:]
     return [(other - one) * 1000 for one, other in zip(responses, responses[1:])]
 
@@ -130,7 +134,7 @@ def compare(cluster, direct, server, pools, depth, times, folder):
 
 
 def fetch(host, pools, depth, folder):
-    """Seconds that apt takes for some pages."""
+    """Returns the time that apt takes for some pages."""
     words = [APT, "-o", f"Acquire::http::Pipeline-Depth={depth}", "-o", "APT::Sandbox::User=root"]
     words += ["-o", "Acquire::http::Proxy=false", "-o", "Acquire::Retries=0", "download-file"]
     pages = [(f"/{pools[number % len(pools)]}/apt{number}", f"{folder}/page{number}") for number in range(APT_PAGES)]

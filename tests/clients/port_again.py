@@ -1,9 +1,10 @@
-"""A client that uses its source port again as soon as it can, as load testers do, and clients behind a NAT.
+"""A client that uses its source port again as soon as it can, as load testers and clients behind a NAT do.
 
 usage: port_again.py HOST PORT TIMES
 
-TIMES times: a short request on a connection of its own, which its server closes, and then one for another pool from the same
-port, whose head of 3 KB comes in several segments. /POOL/... is answered by POOL alone: each answer is 200, from there.
+TIMES times the client sends a short request on a connection of its own, which the server closes, and then a request for
+another pool from the same port, whose head of 3 KB comes in several segments. /POOL/... is answered by POOL alone. Each
+answer must be 200, from that pool.
 """
 
 import errno
@@ -25,7 +26,7 @@ def connect(address, own):
             connection.connect(address)
             return connection
         except OSError as error:
-            # The last acknowledgement of the connection before is not there yet.
+            # The last acknowledgement of the previous connection has not arrived yet.
             if error.errno != errno.EADDRNOTAVAIL:
                 raise
             connection.close()

@@ -1,11 +1,11 @@
-"""Clients that ask for several ranges of a file at once, take little of them until they are told, and then the rest.
+"""Clients that ask for several ranges of a file at once, read slowly until a file appears, and then read the rest.
 
 usage: ranges.py HOST PORT PATH COUNT GO RANGES
 
-The last part of PATH is a file of the lab. Each of COUNT clients prints who has answered it, with which boundary, and
-what became of it in the end: "whole", or "reset", as a connection may be at any time. What came before must be right, with
-one boundary from the beginning to the end. They wait until a file GO is there. Two that have the same boundary show
-nothing: that is an error, as is a wrong byte.
+The last part of PATH is a file of the lab. Each of COUNT clients prints which server has answered it, with which
+boundary, and how its response ended: "whole", or "reset", which may happen at any time. Everything before that must
+be right, with one boundary from the beginning to the end. The clients read slowly until a file GO exists. If two
+servers use the same boundary, the test would show nothing. That is an error, and so is a wrong byte.
 """
 
 import os
@@ -15,7 +15,7 @@ import threading
 import time
 
 FILES = "/var/tmp/baton-lab/files/"
-# Of the slow ones, a second.
+# A slow client takes SIPS times SIP bytes a second.
 SIPS, SIP = 20, 4096
 
 
@@ -50,7 +50,7 @@ class Client(threading.Thread):
         kind, boundary = fields["content-type"].split("boundary=")
         assert kind.startswith("multipart/byteranges"), kind
         self.boundary, length, body = boundary, int(fields["content-length"]), bytearray(body)
-        # At once, or the lines of several threads mix.
+        # The line and its end are written at once, because the lines of several threads would mix otherwise.
         print(f"begun {fields['x-served-by']} {boundary}\n", end="", flush=True)
         self.end = "whole"
         try:
@@ -67,7 +67,7 @@ class Client(threading.Thread):
         self.check(bytes(body), length)
 
     def check(self, body, length):
-        """The body that it must be, as far as it has come."""
+        """Checks the body as far as it has arrived."""
         at = 0
 
         def expect(what):

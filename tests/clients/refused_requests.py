@@ -1,9 +1,9 @@
-"""A client whose further requests are none that servers answer.
+"""A client whose further requests are of kinds that servers refuse.
 
 usage: refused_requests.py HOST PORT POOLS
 
-Each is the second request of its connection, for another of POOLS than the first. It must be answered with an error that says
-why, and then its connection must end, without a reset that could take the answer away again.
+Each of them is the second request of its connection, for another of POOLS than the first. It must be answered with an
+error that says why, and then its connection must end without a reset, which could destroy the answer.
 """
 
 import socket

@@ -2,16 +2,17 @@
 
 usage: slow_heads.py HOST PORT POOLS DIRECT COUNT TIMEOUT LAB ROUNDS
 
-/POOL/... is answered by POOL alone, for each of POOLS. COUNT connections are open at once. On a half of them the first line and
-the Host header come in one piece, and then a header line that goes on and on; on the others the head begins with a single byte
-and nobody can tell yet whose it is. On a half of each kind the head ends after half of TIMEOUT, the service's head_timeout in
-seconds: the answer must be 200, from the pool that it names. On the others it never ends: the answer must be 408, and not come
-earlier than TIMEOUT. All this is done ROUNDS times.
+/POOL/... is answered by POOL alone, for each of POOLS. COUNT connections are open at once. On half of them the first
+line and the Host header come in one piece, followed by a header line that never ends. On the others the head begins
+with a single byte, so that its pool is not known yet. On half of each kind the head ends after half of TIMEOUT, the
+service's head_timeout in seconds; the answer must be 200, from the pool that it names. On the others it never ends;
+the answer must be 408, and not come earlier than TIMEOUT. All this is done ROUNDS times.
 
-Meanwhile another client sends requests to POOLS in turn over one kept connection, and also to a server at the address DIRECT.
-None may fail, and the median time must stay below five times what it was before; where the server's own answers have
-become slower too, because the machine has no time, that many times longer is allowed. The memory of the data servers' daemons,
-found by their configuration files in the folder LAB, must not grow by 100 MB or more, all daemons together.
+Meanwhile another client sends requests to POOLS in turn over one kept connection, and also to a server at the address
+DIRECT. None may fail, and the median time must stay below five times what it was before. If the server's direct
+answers have become slower too, because the machine is busy, the limit grows in the same proportion. The memory of all
+the data servers' daemons together, which are found by their configuration files in the folder LAB, must not grow by
+100 MB or more.
 """
 
 import collections
@@ -30,18 +31,20 @@ from kept_connection import Connection, get, say
 PERIOD = 1.0
 BEFORE = 5.0
 PATIENCE = 60.0
-# Answers that come while the client is not run are not late, and clocks of two programs do not begin alike.
+# Seconds. An answer that comes while this program does not run is not late, and the clocks of two programs do not start
+# at the same moment.
 TOLERANCE = 1.0
 MOST_MEMORY = 100 << 20
 TIMES_SLOWER = 5
-# Milliseconds. A shorter median than this counts as one of this length.
+# Milliseconds. A shorter median counts as this long.
 SHORTEST = 2.0
-# As many connections begin at a time: the agent's listener has room for some that are not accepted yet.
+# So many connections begin at a time, because the agent's listener has room for a limited number that are not accepted
+# yet.
 BATCH = 50
 
 
 def daemons(lab):
-    """The processes of the data servers' nodes, by host."""
+    """Returns the process numbers of the data servers' nodes, by host."""
     found = {}
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
@@ -56,7 +59,7 @@ def daemons(lab):
 
 
 def memory(pids):
-    """Bytes that they have in memory together."""
+    """Returns the bytes that these processes have in memory together."""
     total = 0
     for pid in pids:
         with open(f"/proc/{pid}/status") as file:
@@ -65,14 +68,14 @@ def memory(pids):
 
 
 class Slow:
-    """One connection. `ends_after`: seconds until all that is missing of the head comes at once, or None."""
+    """One connection. After `ends_after` seconds, unless None, the rest of the head is sent at once."""
 
     def __init__(self, address, number, pool, ends_after):
         self.pool, self.ends_after = pool, ends_after
         first_lines = f"GET /{pool}/slow HTTP/1.1\r\nHost: cluster\r\n".encode()
         self.text, self.sent = first_lines + b"X-Long: ", 0
         self.at_once = len(first_lines) if number % 2 else 0
-        # Moments: when the first byte was sent, when the head ended, and when the answer was whole.
+        # The times at which the first byte was sent, the head ended, and the answer was complete.
         self.began = self.ended = self.answered = None
         self.read = b""
         self.socket = socket.socket()
@@ -81,12 +84,12 @@ class Slow:
         self.socket.connect_ex(address)
 
     def take(self, count):
-        """That many bytes of the head, which goes on for ever."""
+        """Returns the next bytes of the head, which never ends by itself."""
         begin, self.sent = self.sent, self.sent + count
         return self.text[begin : self.sent] or b"f" * count
 
     def go_on(self, now):
-        """Sends what is next; false once the head has ended."""
+        """Sends the next part of the head. Returns false once the head has ended."""
         if self.began is None:
             self.began = now
             self.socket.send(self.take(max(self.at_once, 1)))
@@ -105,7 +108,7 @@ class Slow:
         return len(body) >= int(lengths[0].split(b":")[1])
 
     def failure(self, timeout):
-        """What is wrong with the answer, if anything is."""
+        """Returns what is wrong with the answer, or None."""
         at = f"{self.pool}, {'after two lines' if self.at_once else 'from the first byte on'}"
         took = self.answered - self.began
         status = self.read[9:12].decode()
@@ -123,7 +126,7 @@ class Slow:
 
 
 class Client:
-    """All of them."""
+    """The client with all the slow connections."""
 
     def __init__(self, address, pools, count, timeout):
         self.address, self.pools, self.count, self.timeout = address, pools, count, timeout
@@ -151,7 +154,7 @@ class Client:
                 self.waiting.append((time.monotonic() + PERIOD, one))
             self.sent += 1
         except OSError:
-            # What was answered before can be read still.
+            # Earlier answers can still be read.
             pass
 
     def handle(self, timeout):
@@ -192,7 +195,7 @@ class Client:
 
 
 class Other:
-    """The client that is to notice nothing, in a process of its own."""
+    """The other client, which must not be affected. It has a process of its own."""
 
     def __init__(self, cluster, direct, pools):
         self.ends, self.times = multiprocessing.Event(), multiprocessing.Queue()
@@ -228,7 +231,7 @@ class Other:
 
 
 class Watch:
-    """What is looked at each second."""
+    """The values that are read each second."""
 
     def __init__(self, pids):
         self.pids, self.next, self.most, self.all_open = pids, 0.0, 0, None
@@ -257,7 +260,7 @@ def show(name, found):
 
 
 def one_round(address, pools, count, timeout, pids, before):
-    """When it began, all were open, and all were answered; how far the memory has grown; what was wrong; and the statuses."""
+    """Returns when it began, when all were open and answered, the growth of memory, the failures, and the statuses."""
     watch, client = Watch(pids), Client(address, pools, count, timeout)
     began = time.monotonic()
     client.run(watch)
@@ -299,7 +302,7 @@ def main():
         allowed = TIMES_SLOWER * max(calm[0], SHORTEST) * max(1, straight / calm[1])
         if through > allowed:
             failures.append(f"the other client waits for {through:.1f} ms, before {calm[0]:.1f}; {allowed:.1f} were allowed")
-        # On a machine that is not far too slow.
+        # This holds on a machine that is not far too slow.
         if statuses["200"] < count // 4:
             failures.append(f"only {statuses['200']} heads that ended were answered with 200")
     for failure in failures:

@@ -2,7 +2,7 @@
 
 usage: unusual.py HOST PORT
 
-Exit status 1 if an answer is wrong, or a connection ends.
+The exit status is 1 if an answer is wrong, or a connection ends.
 """
 
 import http.client

@@ -13,14 +13,14 @@ import java.util.HexFormat;
 import java.util.concurrent.Executors;
 
 /**
- * The web server of the JDK with the lab's pages: /whoami, the files, and /upload, which answers a body's
- * length and SHA-256. It logs as the lab's other servers do.
+ * The web server of the JDK with the lab's pages: /whoami, the files, and /upload, which answers with the length
+ * and the SHA-256 of the body. It logs as the lab's other servers do.
  *
  * usage: java Pages.java PORT NAME FILES ACCESS-LOG
  */
 public class Pages {
     private static final int BACKLOG = 4096;
-    /** What this server takes for "no body"; it takes 0 for "of unknown length". */
+    /** The length that means "no body" to this server. It takes 0 for "of unknown length". */
     private static final long NO_BODY = -1;
 
     private final String name;

@@ -1,10 +1,10 @@
 """Clients of descriptors.py.
 
-usage: asker.py HOST PORT TEXT WANTED [TIMES]   a line, and what comes back for it
-       asker.py HOST PORT back BYTES            so many bytes, which come back
-       asker.py HOST PORT fill                  bytes until no more are taken; "full", and then waits for the end, which
-                                                must be a reset
-       asker.py HOST PORT wait                  says "waits", and waits for the end, which must be a reset
+usage: asker.py HOST PORT TEXT WANTED [TIMES]   sends the line TEXT; WANTED must come back
+       asker.py HOST PORT back BYTES            sends so many bytes, which must come back
+       asker.py HOST PORT fill                  sends bytes until no more are taken, prints "full", and waits for the
+                                                end, which must be a reset
+       asker.py HOST PORT wait                  prints "waits", and waits for the end, which must be a reset
 """
 import hashlib
 import socket

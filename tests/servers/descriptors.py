@@ -1,13 +1,13 @@
-"""Servers whose connections, or whose listener, are more than one process's.
+"""Servers whose connections or listener belong to more than one process.
 
 usage: descriptors.py MODE PORT
 
 exec     a grandchild answers, over a duplicate of the descriptor that it got by fork() and exec()
-give     another program gets each connection (SCM_RIGHTS) and sends back all that comes
-take     that program; PORT is of no account
-prefork  three children accept on the listener of their parent, whose number is in prefork.pid
-bequeath the program "take" gets the listener itself, and this one does no more
-deaf     nothing is ever read
+give     another program gets each connection (SCM_RIGHTS) and sends back everything that arrives
+take     this is that program; PORT is ignored
+prefork  three children accept on the listener of their parent, whose process number is in prefork.pid
+bequeath the program "take" gets the listener itself, and this program does nothing more
+deaf     this server never reads anything
 """
 import os
 import signal
@@ -42,7 +42,7 @@ def answer(listener, text):
 
 
 def pass_on(what, name):
-    """To the program "take", as soon as that is there."""
+    """Sends a descriptor to the program "take", as soon as that is there."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as way:
         while way.connect_ex(PLACE):
             time.sleep(0.05)

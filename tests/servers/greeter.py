@@ -1,4 +1,4 @@
-"""A server that speaks first: a greeting with the host's name, then every line back.
+"""A server that speaks first: it sends a greeting with the host's name, and then sends back every line.
 
 usage: greeter.py PORT NAME
 """

@@ -1,8 +1,8 @@
-"""A server whose responses pause: a chunked one, in the middle of its body, for as long as its path says.
+"""A server whose chunked responses pause in the middle of their body, for as long as the path says.
 
 usage: pausing.py PORT NAME
 
-GET /any/path/SECONDS is answered by three chunks: "NAME begins ", after the pause "NAME ends ", and the path.
+GET /any/path/SECONDS is answered with three chunks: "NAME begins ", after the pause "NAME ends ", and the path.
 """
 
 import socketserver

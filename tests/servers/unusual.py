@@ -1,4 +1,4 @@
-"""Answers /NAME/KIND with this server's name and the path, spelled or cut as RFC 9110 and 9112 allow, and few servers do.
+"""Answers /NAME/KIND with this server's name and the path, in ways that RFC 9110 and 9112 allow but few servers use.
 
 usage: unusual.py PORT NAME
 """
@@ -19,7 +19,7 @@ def length(body, before=b" ", behind=b""):
 
 
 def pieces(kind, body):
-    """What is written, each with a packet of its own."""
+    """Returns what is written, each part in a packet of its own."""
     whole = STATUS + length(body) + b"\r\n" + body
     size = b"%x" % len(body)
     return {

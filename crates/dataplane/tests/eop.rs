@@ -1,5 +1,4 @@
-//! Both ends of real connections say in the handshake that they speak EOP. As root, with control groups of
-//! version 2.
+//! Both ends of real connections say in the handshake that they speak EOP. Needs root and cgroup v2.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +18,7 @@ use eop::{Listener, Options, Peer, Resend, ServerOptions, Session, Speak, connec
 
 const ANY: &str = "127.0.0.1:0";
 
-/// This process in a control group of its own with the programs, until it is dropped.
+/// A control group with the programs, in which this process is until the group is dropped.
 struct Group {
     path: PathBuf,
     above: PathBuf,
@@ -95,7 +94,7 @@ fn echo(session: &mut Session) {
     }
 }
 
-/// One test, because the control group is the process's.
+/// All cases are in one test, because the control group is that of the process.
 #[test]
 fn the_handshake_says_who_speaks_what() {
     if !nix::unistd::geteuid().is_root() || control_groups(&mounts()).is_none() {
@@ -104,13 +103,13 @@ fn the_handshake_says_who_speaks_what() {
     }
     let group = Group::new();
 
-    // EOP to EOP: both know before the first byte.
+    // EOP to EOP: both ends know before the first byte.
     let (listener, at) = listen();
     let server = thread::spawn(move || {
         let mut session = listener.accept().unwrap();
         assert_eq!(session.peer(), Some(Peer::Eop), "known when accepted");
         echo(&mut session);
-        // Plain to EOP, on the same port.
+        // A plain client to an EOP server, on the same port.
         let mut session = listener.accept().unwrap();
         assert_eq!(session.peer(), None);
         echo(&mut session);
@@ -132,7 +131,7 @@ fn the_handshake_says_who_speaks_what() {
     server.join().unwrap();
     assert_eq!(group.counter("eop_plain_client"), 1);
 
-    // EOP to plain: one connection, and nothing on it that is not the application's.
+    // An EOP client to a plain server: there is one connection, and nothing on it that is not the application's.
     let listener = TcpListener::bind(ANY).unwrap();
     let at = listener.local_addr().unwrap();
     let server = thread::spawn(move || {
@@ -148,7 +147,7 @@ fn the_handshake_says_who_speaks_what() {
     assert_eq!(server.join().unwrap(), "three");
     assert_eq!(group.counter("eop_plain_server"), 1);
 
-    // A client that cannot say so in its SYN says HELLO, to a server that can.
+    // A client that cannot announce EOP in its SYN sends HELLO to a server that can.
     let (listener, at) = listen();
     let server = thread::spawn(move || echo(&mut listener.accept().unwrap()));
     let mut raw = TcpStream::connect(at).unwrap();
@@ -163,7 +162,7 @@ fn the_handshake_says_who_speaks_what() {
     drop(raw);
     server.join().unwrap();
 
-    // Redirected: the next server learns it from the HELLO that comes first.
+    // After a redirection the next server learns that the client speaks EOP from the HELLO that comes first.
     let ((first, at), (second, there)) = (listen(), listen());
     let servers = [
         thread::spawn(move || first.accept().unwrap().redirect(None, there).unwrap()),
@@ -183,12 +182,12 @@ fn the_handshake_says_who_speaks_what() {
     assert_eq!(group.counter("eop_syn_ack"), 2);
     assert_eq!(group.counter("eop_no_space"), 0);
 
-    // Hosts of their own, where the network is not so friendly.
+    // The next cases have hosts of their own, where the option is lost in the handshake.
     on_own_host(|| a_firewall_that_drops_the_option(&group));
     on_own_host(|| a_server_that_forgets_syns(&group));
 }
 
-/// After two SYNs without an answer the third goes without the option, and the client asks by HELLO.
+/// After two SYNs without an answer the third SYN goes without the option, and the client asks by HELLO.
 fn a_firewall_that_drops_the_option(group: &Group) {
     run(
         "nft",
@@ -213,7 +212,8 @@ fn a_firewall_that_drops_the_option(group: &Group) {
     assert_eq!(more("eop_plain_client"), 1);
 }
 
-/// With SYN cookies the option is not answered: two EOP ends are plain to each other, and nothing is lost.
+/// With SYN cookies the server does not answer the option. Two EOP ends are then plain to each other, and no data is
+/// lost.
 fn a_server_that_forgets_syns(group: &Group) {
     fs::write("/proc/sys/net/ipv4/tcp_syncookies", "2").unwrap();
     let before = group.counters();

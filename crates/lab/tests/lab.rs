@@ -344,7 +344,7 @@ fn a_stubborn_program_is_killed_and_its_children_too() -> Outcome {
         .args(["-o", "stat=", "-s", &pid.to_string()])
         .output()?;
     let states = String::from_utf8(session.stdout)?;
-    // A zombie counts as dead: only init has not reaped it yet.
+    // A zombie counts as dead: it has ended, and only init has still to reap it.
     assert!(
         states.lines().all(|state| state.starts_with('Z')),
         "{states}"

@@ -90,7 +90,7 @@ fn pages(lab: &Raised, name: &str, address: &str) -> Outcome {
     Ok(())
 }
 
-/// The body is read to its end, with a length announced and without.
+/// Checks that a server reads a body to its end, whether its length is announced or not.
 fn uploads(lab: &Raised, address: &str) -> Outcome {
     for (file, length) in [
         ("empty", "0"),
@@ -168,7 +168,8 @@ fn slowness(lab: &Raised) -> Outcome {
     Ok(())
 }
 
-/// A handshake with the key of RFC 6455 section 1.3, the masked frame of section 5.7, a close.
+/// Sends a handshake with the key of RFC 6455 section 1.3, the masked frame of section 5.7 and a close. Returns the
+/// frames of the answer.
 fn web_socket() -> std::io::Result<Vec<u8>> {
     let mut connection = TcpStream::connect("10.77.0.13:80")?;
     connection.set_read_timeout(Some(Duration::from_secs(10)))?;

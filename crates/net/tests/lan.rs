@@ -84,8 +84,8 @@ fn a_program_that_was_stopped_has_not_waited_for_its_next_hop() {
     lan.client.block_on(async || {
         let netlink = Netlink::open().unwrap();
         let look = netlink.next_hop(address("10.88.0.78"), Duration::from_millis(500));
-        // The kernel asks a second time after a second, and gets an answer. Until shortly before that nothing runs
-        // here.
+        // The kernel asks a second time after a second, and gets an answer. Nothing in this thread runs until shortly
+        // before that.
         let stop = async {
             tokio::time::sleep(Duration::from_millis(50)).await;
             lan.server.ip("address add 10.88.0.78/24 dev eth0");
@@ -189,7 +189,7 @@ fn announcements_are_heeded() {
     }
 }
 
-/// A queue without room for a single frame, until the queue is removed.
+/// The sender's queue has no room for a single frame until the queue is removed.
 #[test]
 fn an_announcement_outlives_a_full_queue() {
     if !may_run("an_announcement_outlives_a_full_queue") {

@@ -6,7 +6,7 @@ use baton_wire::{BadPath, Path};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Texts that matter to the rule occur much more often than by chance.
+/// Paths in which texts that matter to the rule occur much more often than by chance.
 fn path() -> impl Strategy<Value = Vec<u8>> {
     let pieces = proptest::sample::select(vec![
         "/", "/", "/", ".", "..", "%2f", "%2F", "%2e", "%2E", "%41", "%25", "%3f", "%3F", "%23",
@@ -15,7 +15,7 @@ fn path() -> impl Strategy<Value = Vec<u8>> {
     vec(pieces, 0..12).prop_map(|pieces| format!("/{}", pieces.concat()).into_bytes())
 }
 
-/// Decoded bytes that are not syntax are marked by a number above 255.
+/// The reference: decodes the path, and then rewrites the text until nothing changes.
 fn reference(path: &[u8]) -> Result<Vec<u8>, BadPath> {
     if path.first() != Some(&b'/') {
         return Err(BadPath::NotAbsolute);

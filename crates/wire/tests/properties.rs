@@ -34,7 +34,8 @@ proptest! {
         prop_assert_eq!(decode(&bytes, PAIR, &Keys::only(sent.key), sent.clock, WINDOW), Ok(expected));
     }
 
-    /// A message is judged by when it came, which is any time within the time for which it can have waited to be read.
+    /// The clock of a message is compared with the time at which the message came. That is any time within the time
+    /// for which the message can have waited to be read.
     #[test]
     fn what_waited_to_be_read_is_not_stale(sent in sent(), waited in 0..1_000u64, late in 0..1_000u64) {
         let bytes = sent.bytes();
@@ -75,7 +76,7 @@ proptest! {
         prop_assert_eq!(written(own).map(ShortAddress::octets), Some(v4.octets()).filter(|o| *o != [0; 4]));
     }
 
-    /// A change of an address's bytes by XOR shows in its short address, whatever the address was.
+    /// A flipped bit of an IPv6 address flips a bit of its short address, whatever the address was.
     #[test]
     fn every_bit_of_an_ipv6_address_counts(v6 in any::<Ipv6Addr>(), bit in 0usize..128) {
         let mut other = v6.octets();
@@ -175,8 +176,8 @@ proptest! {
     fn a_flipped_bit_in_the_carried_flow_is_rejected(sent in sent(), bit in 0usize..96) {
         prop_assume!(!sent.packet.is_empty());
         let mut bytes = sent.bytes();
-        // The last 96 bits before the sequence number: IPv4's addresses, or the last three words
-        // of IPv6's, and the ports; their end is where TCP's sequence number begins.
+        // The bit is one of the last 96 before TCP's sequence number. These are IPv4's addresses, or the last eight
+        // bytes of IPv6's destination, and the ports.
         let ip_header = if bytes[HEADER_BYTES] >> 4 == 4 { 20 } else { 40 };
         let end = (HEADER_BYTES + ip_header + 4) * 8;
         let bit = end - 1 - bit;
@@ -442,8 +443,8 @@ fn head((flow, [start, length], digest): (Flow, [u32; 2], HeadDigest)) -> Head {
     }
 }
 
-/// The strategy is boxed, like that of the TCB part: by value in the strategies of all messages, both need more stack
-/// than a test has.
+/// The strategy is boxed, like that of the TCB part. By value in the strategies of all messages, both would need more
+/// stack than a test has.
 fn flow() -> BoxedStrategy<Flow> {
     let v4 = || any::<Ipv4Addr>().prop_map(IpAddr::V4);
     // The address is not v4-mapped, which would be IPv4.

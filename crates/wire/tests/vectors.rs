@@ -162,8 +162,8 @@ fn a_receiver_rejects_for_the_right_reason() {
     }
 }
 
-/// All records of one kind; at least as many as there were when this was written, so that a slip
-/// in the file or in reading it cannot leave a test without anything to check.
+/// Returns all records of one kind. There must be at least `at_least` of them, so that a slip in the file or in
+/// reading it cannot leave a test without anything to check.
 fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
     let text = include_str!("../vectors/lccp.txt");
     let found: Vec<_> = text
@@ -390,10 +390,10 @@ impl Vector {
             mss: self.number("mss"),
             scales,
             sack: self.field("sack") == "yes",
-            // Most records do not give it; the default is no.
+            // Most records do not give `aware`; the default is no.
             aware: self.fields("aware").next() == Some("yes"),
             attempt: self.number("attempt"),
-            // Most records do not give it; the default is 0.
+            // Most records do not give `cwnd`; the default is 0.
             cwnd: (self.fields("cwnd").next()).map_or(0, |cwnd| cwnd.parse().unwrap()),
             resume: self.number("resume"),
         }

@@ -161,7 +161,7 @@ for line in sys.stdin:
             for process in procs.read().split():
                 os.kill(int(process), signal.SIGKILL)
         os.waitpid(listener.child, 0)
-        # Also its child's descriptors are closed by then.
+        # Once the group is empty, the descriptors of its child are closed as well.
         while "populated 1" in open(group + "/cgroup.events").read():
             time.sleep(0.01)
         said = "killed"

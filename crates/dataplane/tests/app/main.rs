@@ -1,6 +1,6 @@
-//! What the hooks of virtual sockets do to each system call: a table, of which a program of their control group does
-//! each row on a real socket, in a network namespace of its own. There is no agent; this test tells the
-//! hooks what one would. As root, with control groups of version 2.
+//! What the hooks of virtual sockets do to each system call: a table. A program in the hooks' control group does each
+//! row on a real socket, in a network namespace of its own. There is no agent; this test tells the hooks what an
+//! agent would. Needs root, and control groups of version 2.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,10 +15,10 @@ use baton_dataplane::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The port of the agent that there is not.
+/// The port of an agent that does not exist.
 const AGENT: u16 = 9999;
 
-/// The hooks on a control group, and a program that does what it is told, in the group and outside.
+/// The hooks on a control group, and a program that does what it is told, inside the group and outside.
 struct Bed {
     app: App,
     maps: AppMaps,
@@ -29,7 +29,7 @@ struct Bed {
 }
 
 impl Bed {
-    /// `None` where it may not be.
+    /// Returns `None` where the test may not run.
     fn new(test: &str) -> Option<Self> {
         if !nix::unistd::geteuid().is_root() {
             eprintln!("{test}: skipped: needs root for control groups and namespaces");
@@ -68,7 +68,7 @@ impl Bed {
         })
     }
 
-    /// What comes of a row.
+    /// Sends a row to the program, and returns what the program says.
     fn told(&mut self, row: &str) -> String {
         writeln!(self.input, "{row}").unwrap();
         self.output.next().unwrap().unwrap()
@@ -82,7 +82,7 @@ impl Bed {
             .collect()
     }
 
-    /// Does each row, and looks at what it says and which counters it moves.
+    /// Does each row, and checks what the program says and which counters move.
     fn each(&mut self, rows: &[(&str, &str, &[&str])]) {
         for (row, says, counts) in rows {
             let before = self.counters();
@@ -116,7 +116,7 @@ impl Drop for Bed {
         let _ = self.program.wait();
         self.app.release();
         let begun = Instant::now();
-        // Whoever is ending is of the group until it has ended.
+        // A process that is ending belongs to the group until it has ended.
         while fs::remove_dir(&self.group).is_err() && begun.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -161,7 +161,7 @@ fn bind() {
         ("outside bind tcp 0.0.0.0 5000", "0.0.0.0 5000", &[]),
         ("outside bind tcp 10.9.9.9 5000", "EADDRNOTAVAIL", &[]),
     ]);
-    // A port is known by its number where the kernel chose it.
+    // A port that the kernel chose is known by its number.
     let said = bed.told("bind tcp 0.0.0.0 0");
     let (address, port) = said.split_once(' ').unwrap();
     assert!(address == "0.0.0.0" && port != "0", "{said}");
@@ -212,7 +212,7 @@ fn connect() {
     let Some(mut bed) = Bed::new("connect") else {
         return;
     };
-    // Nobody has given a sign.
+    // No agent has given a sign.
     bed.each(&[
         (
             "connect tcp 192.0.2.1 80",
@@ -237,7 +237,7 @@ fn connect() {
         ("connect udp 10.8.8.8 80", "10.8.8.8 80", &[]),
         ("outside connect tcp 192.0.2.1 80", "ENETUNREACH", &[]),
     ]);
-    // A kernel without MPTCP refuses before anybody is asked.
+    // A kernel without MPTCP refuses before the hooks are asked.
     if Path::new("/proc/sys/net/mptcp").exists() {
         bed.each(&[("mptcp", "EPROTONOSUPPORT", &["app_no_mptcp"])]);
     }
@@ -246,7 +246,7 @@ fn connect() {
         .unwrap();
     let calls: &[&str] = &["app_connect", "app_syn_held", "app_call_ended"];
     bed.each(&[
-        // It waits, until it is closed.
+        // The call waits until it is closed.
         ("call 192.0.2.1 80", "EINPROGRESS", calls),
         ("call ::ffff:192.0.2.1 80", "EINPROGRESS", calls),
         ("call 2001:db8::1 80", "EINPROGRESS", calls),
@@ -287,7 +287,7 @@ fn listeners_and_their_options() {
         ("listen tcp :: 5002", "127.0.0.1:5002", "[::]:5002"),
         ("listen tcp :: 5003 only", "[::1]:5003", "[::]:5003"),
         ("listen tcp fd09::9 5004", "[::1]:5004", "[fd09::9]:5004"),
-        // By a child of a program, and by what it became.
+        // In the first of these rows a child of the program listens, in the second the program that a child became.
         ("forked tcp 0.0.0.0 5005", "127.0.0.1:5005", "0.0.0.0:5005"),
         (
             "executed tcp 0.0.0.0 5006",
@@ -303,8 +303,8 @@ fn listeners_and_their_options() {
         assert_eq!(found.at.to_string(), at, "{row}");
         assert_eq!(found.wanted.to_string(), wanted, "{row}");
         assert_eq!(found.options, AppOptions::default(), "{row}");
-        // Whichever descriptor it is set by, it is the socket's: a duplicate, and one that was passed to a process
-        // outside the group.
+        // Whichever descriptor an option is set by, it is the socket's: also a duplicate, and one that was passed to
+        // a process outside the group.
         for (step, idle) in [("alive", 70), ("duplicate alive", 71), ("passed alive", 72)] {
             assert_eq!(bed.told(step), "set", "{row}");
             let options = bed.maps.listeners().unwrap()[0].options;
@@ -322,13 +322,13 @@ fn listeners_and_their_options() {
             format!("{address} {port}"),
             "{row}"
         );
-        // It listens until the last descriptor is closed, also by SIGKILL.
+        // The socket listens until its last descriptor is closed, also by SIGKILL.
         assert_eq!(bed.told("kill"), "killed", "{row}");
         assert_eq!(bed.maps.listeners().unwrap().len(), 1, "{row}");
         assert_eq!(bed.told("close"), "closed", "{row}");
         assert_eq!(bed.maps.listeners().unwrap(), [], "{row}");
     }
-    // Loopback's and the outside's are nobody's business.
+    // Listeners on loopback and on outside addresses are not listed.
     for row in ["listen tcp 127.0.0.1 5000", "listen tcp 10.8.8.8 5000"] {
         assert_eq!(bed.told(row), "listens");
         assert_eq!(bed.maps.listeners().unwrap(), [], "{row}");

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 fn main() {
     let native = PathBuf::from("native");
-    // A copy with a fault in it: see README.md.
+    // The variable names a copy with a fault in it: see README.md.
     let bpf = env::var("BATON_MODEL_BPF").unwrap_or_else(|_| "../../../../bpf".into());
     cc::Build::new()
         .file(native.join("kernel.c"))
         .include(&native)
         .include(&bpf)
         .opt_level(2)
-        // As for the programs in the kernel: crates/dataplane/build.rs.
+        // The programs in the kernel are compiled with the same flag: crates/dataplane/build.rs.
         .flag("-fno-strict-aliasing")
-        // What is said to a compiler for BPF means nothing to one for this machine.
+        // What the code says to a compiler for BPF means nothing to the compiler for this machine.
         .warnings(false)
         .compile("door");
     println!("cargo:rerun-if-changed=native");

@@ -1,5 +1,5 @@
-//! The way of an aware client's packets, by what is known of their connection. What sockets say and hear is
-//! shown by the scenario `direct`.
+//! Which way an aware client's packets take, depending on what is known of their connection. The scenario `direct`
+//! shows what sockets send and receive.
 
 use std::{
     net::{Ipv4Addr, SocketAddrV4},
@@ -38,7 +38,7 @@ fn programs() -> ClientPrograms {
     ClientPrograms::load(&options).unwrap()
 }
 
-/// The verdict and the frame after it; and what was counted.
+/// Runs the program on a frame that the client sends. Returns the verdict, and the frame as the program leaves it.
 fn leave(programs: &ClientPrograms, frame: &[u8]) -> (u32, Vec<u8>) {
     let outcome = sys::run_on_frame(programs.way.as_fd(), frame, None, 1).unwrap();
     (outcome.verdict, outcome.frame)
@@ -140,7 +140,8 @@ fn everything_else_goes_its_way() {
     assert_eq!(counted(&programs, "client_wrapped"), 0);
 }
 
-/// Once its next hop is known it comes by again, and leaves with the mark that it had.
+/// Once its next hop is known, the packet comes to this program again with the mark `SENT`. It then leaves without
+/// the mark.
 #[test]
 fn a_packet_is_sent_once() {
     let programs = programs();

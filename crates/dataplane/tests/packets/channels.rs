@@ -1,4 +1,4 @@
-//! Messages that move a connection are numbered, kept, and noted where they come.
+//! Messages that move a connection are numbered and kept by the sender, and noted by the receiver.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::{
 
 const CHANNEL: u16 = 5;
 const FIRST: u16 = 65_535;
-/// Longer than any test here takes.
+/// A time that is longer than any test here takes.
 const SOON: Duration = Duration::from_secs(600);
 
 /// A connection server whose channel to the first data server begins at [`FIRST`].
@@ -63,7 +63,8 @@ fn an_adopt_and_its_copies() {
     }
 }
 
-/// A request of a jumbo frame: sent all the same, and its loss is the client's to notice.
+/// A request in a jumbo frame is too long to be kept. It is sent all the same; if it is lost, the client's TCP has to
+/// send it again.
 #[test]
 fn what_is_too_long_is_not_kept() {
     let (node, channels) = numbering_cs();
@@ -116,7 +117,7 @@ fn an_outbox_keeps_the_last_ones() {
         let kept = channels.posted(CHANNEL, number, SOON).unwrap();
         assert_eq!(kept.map(|(_, kept)| kept).as_ref(), Some(frame), "{number}");
     }
-    // Who is asked for it later than that has nothing.
+    // A message that is older than the given age is not returned.
     let last = FIRST.wrapping_add(WINDOW as u16);
     std::thread::sleep(Duration::from_millis(30));
     let recent = Duration::from_millis(20);
@@ -148,10 +149,10 @@ fn what_comes_is_noted_by_its_number() {
             frame
         };
         let later = 2 * WINDOW as u16 + 1;
-        // Of a node that is not known nothing is noted.
+        // Nothing is noted of a node that is not known.
         let seen = node.run(&numbered(adopt(&client), later));
         let seen = seen.expect(Redirect, &[("ds_refused", 1)]);
-        // The answer has another receiver.
+        // The answer goes to another receiver, so it does not carry this number.
         assert_eq!(number_in(&seen.frame), 0);
         assert_eq!(channels.inbox(CS).unwrap(), None);
 
@@ -180,7 +181,7 @@ fn all_channels_at_once() {
     });
 }
 
-/// A message that was slow, not lost, comes twice, and meanwhile its connection has moved on.
+/// A message that was delayed, not lost, comes twice, and meanwhile its connection has gone on.
 #[test]
 fn what_comes_again_adopts_nothing() {
     on_own_host(|| {
@@ -192,7 +193,7 @@ fn what_comes_again_adopts_nothing() {
             send_lccp(ds(0), &numbered_message(message, sent, number, packet));
             expect(&live.node, &[(counted, 1)]);
         };
-        // Its own connection is here: a retransmission, as TCP sees it.
+        // The connection is here already, so TCP sees a retransmission.
         let first = live.client.get(COOKIE);
         numbered(&adopt(&live.client), 8, &first, "ds_duplicate");
         numbered(&adopt(&live.client), 8, &first, "ds_duplicate");

@@ -14,22 +14,22 @@ use baton_wire::{ClusterKey, CookieKey, HashKey, Keys, LccpKey};
 
 /// The cluster address.
 pub const CLUSTER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
-/// Round robin over the three data servers.
+/// A service with round robin over the three data servers.
 pub const WEB: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 80);
-/// The server speaks first.
+/// A service whose server speaks first.
 pub const SMTP: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 25);
-/// By the client's address.
+/// A service that chooses a data server by the client's address.
 pub const BY_CLIENT: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 82);
-/// Every request may be another data server's; routes are for the cases to set.
+/// A service in which every request may be another data server's. Each case sets its routes.
 pub const HTTP: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 83);
 pub const HTTP_SERVICE: u16 = 4;
-/// Without any data server.
+/// A service without any data server.
 pub const EMPTY: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 81);
 
-/// Own addresses of the nodes.
+/// The connection server's own address.
 pub const CS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub const SWITCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
-/// The data server at an index of the map.
+/// The own address of the data server with this index in the map.
 pub const fn ds(index: u16) -> Ipv4Addr {
     Ipv4Addr::new(192, 0, 2, 11u8.wrapping_add(index as u8))
 }
@@ -42,15 +42,15 @@ pub const fn ds_mac(index: u16) -> [u8; 6] {
 
 /// The interface on which packets of a test run arrive: the loopback of the caller's namespace.
 pub const ARRIVES_AT: u32 = 1;
-/// What the SYN-ACK announces: 1500 less 40 of headers, less 100 of LCCP.
+/// The MSS that the SYN-ACK announces: 1500 less 40 bytes of headers, less 100 bytes of LCCP.
 pub const MSS: u16 = 1360;
 pub const WINDOW_SCALE: u8 = 7;
 
 const SECRET: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 const OTHER_SECRET: &str = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";
 
-/// All that is made of a secret here. In these tables all nodes share one key of messages, unless a test gives each two
-/// of them their own.
+/// All keys that are derived from one secret. In these tables all nodes share one key for messages, unless a test
+/// gives each two of them a key of their own.
 pub struct Secret(pub ClusterKey);
 
 impl Secret {
@@ -67,12 +67,12 @@ impl Secret {
     }
 }
 
-/// The one in use.
+/// The secret that the cluster uses.
 pub fn key() -> Secret {
     Secret(SECRET.parse().unwrap())
 }
 
-/// Another one.
+/// A secret that the cluster does not use.
 pub fn other_key() -> Secret {
     Secret(OTHER_SECRET.parse().unwrap())
 }
@@ -81,7 +81,7 @@ pub fn keys() -> Keys {
     Keys::only(key().lccp())
 }
 
-/// Settings of a node at `address`; its clock is the harness's to set.
+/// Settings of a node at `address`. The harness sets its clock.
 pub fn settings(address: Ipv4Addr, roles: u32) -> Settings {
     Settings {
         cookie_key: [key().cookie().words(), [0, 0]],
@@ -125,8 +125,8 @@ pub fn services() -> Vec<(ServiceKey, Service)> {
     ]
 }
 
-/// Every pool with its index: one for each service, and those that the routes of HTTP lead to. The
-/// harness writes their choices: all three data servers, or for the last three one each.
+/// Every pool with its index: one for each service, and those that the routes of HTTP lead to. The harness writes
+/// their choices: all three data servers, or one each for the last three pools.
 pub fn pools() -> Vec<(u16, Pool)> {
     let pool = |index: u16, policy: u32, choices: u32| {
         let pool = Pool {
@@ -155,12 +155,12 @@ pub fn pools() -> Vec<(u16, Pool)> {
     pools
 }
 
-/// The pool that has the first data server only; the next two have the others.
+/// The index of the pool that has only the first data server. Each of the next two pools has only one of the others.
 pub const fn first_pool_of_one() -> u16 {
     6
 }
 
-/// Where the choices of a pool begin.
+/// The index of a pool's first choice.
 pub fn first_choice(pool: u16) -> u32 {
     u32::from(pool) * 2 * CHOICES_PER_POOL
 }
@@ -178,7 +178,7 @@ pub fn data_server(index: u16) -> DataServer {
     }
 }
 
-/// A node that is both: the connection server as a data server of its own.
+/// The connection server as its own data server, on a node that has both roles.
 pub fn this_node() -> DataServer {
     DataServer {
         address: mapped(CS),

@@ -9,12 +9,12 @@ use crate::{
     segment::{IP, TCP, padded},
 };
 
-/// A test run takes no shorter frame.
+/// The length of the shortest frame that a test run takes.
 const SHORTEST: usize = 34;
-/// Nor a longer one.
+/// The length of the longest frame that a test run takes.
 const LONGEST: usize = 3000;
 
-/// One of the seeds with a few of its bytes, its length or its tail changed.
+/// Returns one of the seeds with a few of its bytes, its length or its tail changed.
 pub fn broken(random: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
     let mut frame = random.choice(seeds).unwrap().clone();
     for _ in 0..random.u8(..4) {
@@ -33,7 +33,7 @@ pub fn broken(random: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
                     .unwrap();
             }
             5 => {
-                // Where the headers are, a bit counts for more.
+                // A bit in the headers matters more than others.
                 let at = random.usize(IP..frame.len().min(TCP + 20));
                 frame[at] ^= 1 << random.u8(..8);
             }
@@ -54,14 +54,15 @@ pub fn broken(random: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
     frame
 }
 
-/// A right tag over whatever is where the header should be: what is behind the tag must hold as well.
+/// Writes a right tag over whatever stands where the header should be, so that the code behind the check of the tag
+/// is tested as well.
 fn reseal(frame: &mut [u8]) {
     if frame.len() >= INNER {
         tag_again(frame, &key().lccp());
     }
 }
 
-/// Bytes of another seed over, or in between, those of this.
+/// Writes bytes of another seed over bytes of this frame, or inserts them.
 fn splice(random: &mut Rng, frame: &mut Vec<u8>, seeds: &[Vec<u8>]) {
     let other = random.choice(seeds).unwrap();
     let from = random.usize(..other.len());
@@ -75,14 +76,15 @@ fn splice(random: &mut Rng, frame: &mut Vec<u8>, seeds: &[Vec<u8>]) {
     }
 }
 
-/// The IP header's length: right, so that what follows is looked at, or nearly.
+/// Sets the length in the IP header: to the right one, so that the programs read what follows, or to nearly the right
+/// one.
 fn set_length(random: &mut Rng, frame: &mut [u8]) {
     let right = (frame.len() - IP) as u16;
     let length = right.wrapping_add_signed(random.i16(-2..=1) * i16::from(random.bool()));
     frame[IP + 2..IP + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// A byte as options have them.
+/// Returns a byte that is often one of those that TCP options have.
 pub fn option_byte(random: &mut Rng) -> u8 {
     if random.u8(..4) == 0 {
         return random.u8(..);

@@ -1,4 +1,4 @@
-//! Messages for the daemon, at all three programs: what is not verified goes no further.
+//! Messages for the daemon, at all three programs. What a program cannot verify goes no further.
 
 use std::{
     collections::BTreeSet,
@@ -28,12 +28,12 @@ use crate::{
 const PASSED: Counted<'_> = &[("lccp_to_daemon", 1)];
 const TAG: Counted<'_> = &[("lccp_bad_tag", 1)];
 const SHORT: Counted<'_> = &[("lccp_short", 1)];
-/// Which no other test has messages from.
+/// The address of a node from which no other test has messages.
 const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 90);
 const OTHER_SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 91);
 const MAD_SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 92);
 
-/// One of each, and which it is.
+/// Runs the test on one node of each kind, and tells it which kind it is.
 fn each(test: fn(&str, &Node)) {
     on_own_host(move || {
         test("connection server", &Node::fresh_cs());
@@ -49,7 +49,7 @@ fn own_address(node: &Node) -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, d)
 }
 
-/// A message with any body from a node to this one, as the frame in which it comes.
+/// A message with this command and body from a node to this one, as the frame in which it comes.
 fn message(node: &Node, from: Ipv4Addr, command: u32, body: &[u8]) -> Vec<u8> {
     changed(node, from, command, body, |_| ())
 }
@@ -127,7 +127,7 @@ fn a_bit_of_the_body() {
                 .check(Drop, TAG)
                 .unwrap_or_else(|error| panic!("{which}, byte {at} of {bytes}: {error}"));
         }
-        // What fills up the last piece is not part of the body.
+        // What fills up the last piece of the body is not part of it: a body with one more zero byte has another tag.
         let mut frame = message(node, SENDER, LCCP_HELLO, &body(31));
         frame[LCCP + 5] = 32;
         frame.push(0);
@@ -156,7 +156,7 @@ fn of_other_nodes() {
         node.run(&frame).expect(Pass, PASSED);
         let from_another = patched(frame.clone(), IP + 12, &OTHER_SENDER.octets());
         node.run(&from_another).expect(Drop, TAG);
-        // The daemon's sockets take nothing that is to another address.
+        // The daemon's sockets receive nothing that is sent to another address.
         let to_another = node.run(&patched(frame, IP + 16, &OTHER_SENDER.octets()));
         assert!(to_another.counted.contains_key("lccp_not_ours"));
         assert_eq!(to_another.counted.get("lccp_to_daemon"), None);
@@ -174,7 +174,7 @@ fn fragments() {
     });
 }
 
-/// The daemon learns that a node is there which is not understood, and nothing of strangers.
+/// The daemon learns that there is a node whose messages are refused. It learns nothing about strangers.
 #[test]
 fn what_was_refused_of_a_node() {
     each(|_, node| {
@@ -220,7 +220,8 @@ fn what_was_refused_of_a_node() {
     });
 }
 
-/// One node that says too much is heard less; others are heard as ever, and so is it after a pause.
+/// If one node sends too many messages, only some of them pass. Messages of other nodes pass as before, and after a
+/// pause so do those of this node.
 #[test]
 fn a_sender_has_a_budget() {
     each(|which, node| {
@@ -239,7 +240,7 @@ fn a_sender_has_a_budget() {
         let counted = node.moved();
         let (passed, over) = (counted["lccp_to_daemon"], counted["lccp_over_budget"]);
         assert_eq!(passed + over, runs, "{which}");
-        // What it may say meanwhile is more, and the clock goes in ticks.
+        // The budget grows while the test runs, and the clock advances in ticks, so more may pass than the burst.
         assert!(passed >= burst, "{which}: {counted:?}");
         assert!(passed <= burst + meanwhile + 4000, "{which}: {counted:?}");
 

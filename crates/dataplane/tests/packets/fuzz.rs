@@ -1,7 +1,7 @@
-//! Valid frames, broken at random: whatever comes in, a program answers with one of its verdicts, a
-//! frame of a right length, valid checksums where it writes any, and counters that add up.
+//! Valid frames, broken at random. Whatever comes in, a program answers with one of its verdicts, a frame of a right
+//! length, valid checksums where it writes any, and counters that add up.
 //!
-//! `BATON_FUZZ_RUNS` says how many frames each program gets, `BATON_FUZZ_SEED` repeats a run.
+//! `BATON_FUZZ_RUNS` sets the number of frames that each program gets. `BATON_FUZZ_SEED` repeats a run.
 
 use std::{collections::BTreeSet, env, time::SystemTime};
 
@@ -101,7 +101,7 @@ fn the_connection_server() {
         // Broken packets end a connection sooner or later.
         if run % 16 == 0 {
             http = Connection::answered(&node);
-            // A cookie begins one connection, and once.
+            // A cookie begins only one connection, and only once.
             client = Client::of(WEB);
             cookie = node.cookie(&client);
         }
@@ -212,7 +212,8 @@ fn the_switch() {
     node.set_places(|at| ((at % 3) as u16, (at % 2) as u16));
     let (seed, mut random) = random();
     let mut met = BTreeSet::new();
-    // Places that have changed are remembered otherwise than those that have not: some clients are at each.
+    // The switch remembers connections in another way if their place has changed. Some of these clients are at places
+    // that have changed, and others at places that have not.
     let clients: [Client; 16] = std::array::from_fn(|_| Client::of(WEB));
     for run in 0..runs() {
         let client = clients[random.usize(..clients.len())];
@@ -233,7 +234,7 @@ fn the_switch() {
     all_met(&met, &MET_AT_SWITCH);
 }
 
-/// Options of any bytes on a SYN: an answer, or one counter that says why not.
+/// A SYN with any bytes as options gets an answer, or one counter says why not.
 #[test]
 fn any_options() {
     let node = Node::cs();
@@ -272,13 +273,13 @@ fn adopted(node: &Node) -> (Client, u32) {
     (client, cookie)
 }
 
-/// So that a change of the programs cannot leave most of them unvisited.
+/// Checks that each of these counters has moved, so that no change of the programs can leave most of them unvisited.
 fn all_met(met: &BTreeSet<String>, wanted: &[&str]) {
     let missed: Vec<_> = wanted.iter().filter(|name| !met.contains(**name)).collect();
     assert!(missed.is_empty(), "never counted: {missed:?}");
 }
 
-/// MOVED, or the last one's NONE.
+/// An answer to CLAIM: MOVED, or the NONE of the last data server that was asked.
 fn claimed_by(node: &Node, from: u16, moved: bool, client: &Client) -> Vec<u8> {
     let flow = flow(client);
     let message = if moved {
@@ -303,7 +304,7 @@ fn answer(node: &Node, from: u16, message: &Message, packet: &Segment) -> Vec<u8
     to_cs(from, message, node.now(), &key().lccp(), &packet.packet())
 }
 
-/// What the program leaves to the daemon.
+/// A message that the program leaves to the daemon.
 fn for_daemon(node: &Node, from: u16, client: &Client) -> Vec<u8> {
     let message = Message::Yielded {
         flow: flow(client),
@@ -321,7 +322,7 @@ fn refusal(from: u16, node: &Node, client: &Client, cookie: u32) -> Vec<u8> {
     answer(node, from, &message, &client.get(cookie))
 }
 
-/// Its owner does not know a connection, because a packet came to it before the ADOPT did.
+/// A NONE from the owner, which does not know the connection because a packet came to it before the ADOPT did.
 fn none_of(from: u16, is_plain: bool, node: &Node, client: &Client, cookie: u32) -> Vec<u8> {
     let message = Message::None {
         flow: flow(client),

@@ -22,10 +22,10 @@ use crate::{
 /// A client on the host itself, for connections that its kernel makes without any of our programs.
 pub const LOCAL_CLIENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
-/// Runs `test` in a new namespace in which the cluster address, data servers 0 and 1, the connection server
-/// and [`LOCAL_CLIENT`] are local, and every other client is reached through an interface that
-/// swallows all. All of it on one processor: what is sent over the loopback has come all the way, through
-/// our program and TCP, before the next thing is sent.
+/// Runs `test` in a new namespace. The cluster address, data servers 0 and 1, the connection server and
+/// [`LOCAL_CLIENT`] are local there, and every other client is reached through an interface that swallows all
+/// packets. Everything runs on one processor, so what is sent over the loopback has passed our program and TCP before
+/// the next packet is sent.
 pub fn on_own_host<T: Send>(test: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let here = scope.spawn(|| {
@@ -40,8 +40,8 @@ pub fn on_own_host<T: Send>(test: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Servers here send what they say a second time only after longer than any test takes, however busy the machine is: a kernel
-/// that does not know the first of these says it again after 200 ms.
+/// Makes servers here retransmit only after longer than any test takes, however busy the machine is. A kernel that
+/// does not know the first of these settings retransmits after 200 ms.
 fn send_once() {
     let settings = [("tcp_rto_min_us", "10000000"), ("tcp_early_retrans", "0")];
     for (name, value) in settings {
@@ -51,7 +51,7 @@ fn send_once() {
     }
 }
 
-/// From here on servers send again as soon as the kernel does by itself.
+/// Lets servers retransmit as early as the kernel does by default, from here on.
 pub fn send_again() {
     let least = "/proc/sys/net/ipv4/tcp_rto_min_us";
     if std::path::Path::new(least).exists() {
@@ -59,7 +59,7 @@ pub fn send_again() {
     }
 }
 
-/// For this thread and those that it starts.
+/// Keeps this thread, and those that it starts, on one processor.
 pub fn stay_on_one_processor() {
     let mut one = CpuSet::new();
     one.set(sched_getcpu().unwrap()).unwrap();
@@ -70,7 +70,7 @@ pub fn listen(at: SocketAddrV4) -> TcpListener {
     TcpListener::bind(at).unwrap()
 }
 
-/// As programs listen that share a port among their processes.
+/// Listens as programs do that share a port among their processes.
 pub fn listen_shared(at: SocketAddrV4) -> TcpListener {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_reuse_port(true).unwrap();
@@ -79,7 +79,7 @@ pub fn listen_shared(at: SocketAddrV4) -> TcpListener {
     socket.into()
 }
 
-/// As Go's `net.Listen` does. None if this kernel has no MPTCP, or it is off.
+/// Listens as Go's `net.Listen` does. Returns None if this kernel has no MPTCP, or if MPTCP is off.
 pub fn listen_mptcp(at: SocketAddrV4) -> Option<TcpListener> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).ok()?;
     socket.bind(&SocketAddr::V4(at).into()).unwrap();
@@ -87,7 +87,7 @@ pub fn listen_mptcp(at: SocketAddrV4) -> Option<TcpListener> {
     Some(socket.into())
 }
 
-/// Accepts within five seconds.
+/// Accepts a connection within five seconds.
 pub fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     let until = std::time::Instant::now() + Duration::from_secs(5);
     listener.set_nonblocking(true).unwrap();
@@ -108,7 +108,7 @@ pub fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Nothing is waiting to be accepted.
+/// Whether no connection is waiting to be accepted.
 pub fn nothing_to_accept(listener: &TcpListener) -> bool {
     listener.set_nonblocking(true).unwrap();
     let refused = listener.accept().err();
@@ -145,7 +145,7 @@ pub fn connect(listener: &TcpListener, to: SocketAddrV4) -> Connection {
     }
 }
 
-/// The sequence numbers of this client's SYN and of its answer, which has both.
+/// Returns the initial sequence numbers of this client and of its server, which the SYN-ACK both has.
 fn isns(wire: Socket, from: SocketAddrV4) -> (u32, u32) {
     use std::io::Read as _;
     wire.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -166,7 +166,7 @@ pub fn send_lccp(node: Ipv4Addr, message: &[u8]) {
     send_lccp_from(CS, node, message);
 }
 
-/// The same from another node, whose address is on this host.
+/// Sends LCCP to this node from another node, whose address is on this host.
 pub fn send_lccp_from(from: Ipv4Addr, node: Ipv4Addr, message: &[u8]) {
     let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(253))).unwrap();
     socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
@@ -187,7 +187,8 @@ pub fn send_ip(to: Ipv4Addr, packet: &[u8]) {
     assert_eq!(socket.send_to(packet, &to.into()).unwrap(), packet.len());
 }
 
-/// Waits for what the kernel does a little later, five seconds at most. Whether it has is for the caller to check.
+/// Waits at most five seconds for something that the kernel does a little later. The caller checks whether it has
+/// happened.
 pub fn until(done: impl Fn() -> bool) {
     let end = std::time::Instant::now() + Duration::from_secs(5);
     while !done() && std::time::Instant::now() < end {

@@ -9,22 +9,22 @@ use crate::{
     segment::IP,
 };
 
-/// What the programs put around a packet.
+/// The number of bytes that the programs put around a packet.
 const OVERHEAD: usize = 100;
 /// The IP protocol of messages.
 const LCCP: IpNumber = IpNumber(253);
 /// The longest SYN-ACK.
 pub const SYN_ACK: usize = 74;
-/// What the connection server puts a message around.
+/// The counters of packets around which the connection server puts a message.
 const WRAPPED: [&str; 4] = ["cs_adopt", "cs_adopt_again", "cs_claim", "cs_behind_adopt"];
 
-/// Of a frame at the connection server.
+/// Checks what came of a frame at the connection server.
 pub fn holds_at_cs(seen: &Seen) -> Result<(), String> {
     if seen.verdict == Aborted {
         return Err("aborted".into());
     }
     counted_once(seen)?;
-    // A frame from the switch is taken out, and then like any other.
+    // A frame from the switch is taken out of the outer frame, and then handled like any other.
     let outer = if is_switched(&seen.input) { 14 } else { 0 };
     let (before, after) = (seen.input.len() - outer, seen.frame.len());
     match seen.verdict {
@@ -38,14 +38,14 @@ pub fn holds_at_cs(seen: &Seen) -> Result<(), String> {
             } else if is(&["cs_refused", "cs_none", "cs_ahead"])
                 || is_lccp(&seen.input[outer..]) && is(&["cs_adopt_again"])
             {
-                // It is an answer to a message, and is sent on in its place.
+                // The frame is an answer to a message, and is sent on in its place.
                 after == before && outer_is_valid(seen)
             } else if is(&["cs_claim_cut"]) {
                 after < before + OVERHEAD && outer_is_valid(seen)
             } else if is(&WRAPPED) {
                 after == before + OVERHEAD && outer_is_valid(seen)
             } else {
-                // Our own segments: always whole, whatever they answer.
+                // Our own segments are always whole, whatever they answer.
                 after <= SYN_ACK && verify_checksums(&seen.frame).is_ok()
             };
             right
@@ -56,7 +56,7 @@ pub fn holds_at_cs(seen: &Seen) -> Result<(), String> {
     }
 }
 
-/// Of a frame at the data server.
+/// Checks what came of a frame at the data server.
 pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
     counted_once(seen)?;
     let (before, after) = (seen.input.len(), seen.frame.len());
@@ -73,7 +73,7 @@ pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
     let right = match seen.verdict {
         Pass if stripped => after + OVERHEAD == before,
         Pass => seen.frame == seen.input,
-        // Of a packet without its data there is nothing to deliver: the answer takes the question's place.
+        // A packet without its data cannot be delivered, so the answer takes the place of the question.
         Redirect if seen.counted.contains_key("ds_claimed") => {
             after == before && outer_is_valid(seen)
         }
@@ -85,7 +85,7 @@ pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
         {
             after == before && outer_is_valid(seen)
         }
-        // Around a plain packet, or in the place of the message around it.
+        // NONE is put around a plain packet, or takes the place of the message around it.
         Redirect if seen.counted.contains_key("ds_none") => {
             [before, before + OVERHEAD].contains(&after) && outer_is_valid(seen)
         }
@@ -105,7 +105,7 @@ fn is_switched(frame: &[u8]) -> bool {
     frame[12..14] == (ETHER_SWITCHED as u16).to_be_bytes()
 }
 
-/// Of a frame at the switch: it goes on whole, inside another or alone.
+/// Checks what came of a frame at the switch: it goes on whole, inside another frame or alone.
 pub fn holds_at_switch(seen: &Seen) -> Result<(), String> {
     counted_once(seen)?;
     let right = match seen.verdict {
@@ -119,7 +119,7 @@ pub fn holds_at_switch(seen: &Seen) -> Result<(), String> {
         .ok_or_else(|| "not what its counter says".into())
 }
 
-/// Each packet has one reason; some reasons have a companion.
+/// Checks that only one counter gives the reason for what came of the packet. Some reasons have a companion.
 fn counted_once(seen: &Seen) -> Result<(), String> {
     const COMPANIONS: [&str; 14] = [
         "switch_plain",
@@ -151,7 +151,7 @@ fn counted_once(seen: &Seen) -> Result<(), String> {
     }
 }
 
-/// Ethernet, IP and length of what a program wrote around a packet.
+/// Whether what a program wrote around a packet has a right Ethernet header, IP header and length.
 fn outer_is_valid(seen: &Seen) -> bool {
     Packet::read(&seen.frame).is_ok_and(|outer| outer.ip.protocol == LCCP)
 }

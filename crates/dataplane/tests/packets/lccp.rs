@@ -22,7 +22,7 @@ pub const LCCP: usize = 14 + 20;
 /// Where the packet inside begins.
 pub const INNER: usize = LCCP + 80;
 
-/// A message that a program has sent, and to whom.
+/// A message that a program has sent, with its sender and its receiver.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub from: Ipv4Addr,
@@ -31,14 +31,14 @@ pub struct Sent {
     pub packet: Vec<u8>,
 }
 
-/// The message in the frame that came out.
+/// Opens the message in the frame that came out.
 #[track_caller]
 pub fn sent(node: &Node, seen: &Seen) -> Sent {
     opened(node, &seen.packet())
 }
 
-/// The message in a packet between nodes. Its bytes must be the very ones that `baton-wire` would write,
-/// and its outer header what ARCHITECTURE says.
+/// Opens the message in a packet between nodes. Its bytes must be exactly those that `baton-wire` would write, and
+/// its outer header must be as ARCHITECTURE.md says.
 #[track_caller]
 pub fn opened(node: &Node, outer: &Packet) -> Sent {
     assert_eq!(outer.ip.protocol, IpNumber(253));
@@ -77,7 +77,7 @@ pub fn flow(client: &Client) -> Flow {
     .unwrap()
 }
 
-/// What the options of [`crate::options::linux`] amount to.
+/// The TCB part that results from the options of [`crate::options::linux`].
 pub fn linux_tcb() -> TcbPart {
     TcbPart {
         mss: 1460.try_into().unwrap(),
@@ -93,7 +93,7 @@ pub fn linux_tcb() -> TcbPart {
     }
 }
 
-/// As the connection server sends it.
+/// ADOPT as the connection server sends it.
 pub fn adopt(client: &Client) -> Message {
     Message::Adopt {
         flow: flow(client),
@@ -102,7 +102,7 @@ pub fn adopt(client: &Client) -> Message {
     }
 }
 
-/// The connection server wants to know who has the connection; so many do not.
+/// CLAIM of the connection server. `attempt` is the number of data servers that do not have the connection.
 pub fn claim(client: &Client, attempt: u8) -> Message {
     Message::Claim {
         flow: flow(client),
@@ -112,7 +112,7 @@ pub fn claim(client: &Client, attempt: u8) -> Message {
     }
 }
 
-/// As the connection server sends it where nothing was handed over.
+/// FORWARD as the connection server sends it where nothing was handed over.
 pub fn forward(client: &Client) -> Message {
     Message::Forward {
         flow: flow(client),
@@ -121,7 +121,7 @@ pub fn forward(client: &Client) -> Message {
     }
 }
 
-/// As the connection server sends it while a handover to another data server is on its way.
+/// FORWARD as the connection server sends it while a handover to another data server is on its way.
 pub fn forward_to(client: &Client, next: u16) -> Message {
     Message::Forward {
         flow: flow(client),
@@ -134,13 +134,13 @@ pub fn short(address: Ipv4Addr) -> ShortAddress {
     ShortAddress::try_from(IpAddr::V4(address)).unwrap()
 }
 
-/// From the connection server to data server 0.
+/// The sender and the receiver of a message from the connection server to data server 0.
 pub const TO_DS: NodePair = NodePair {
     from: CS,
     to: ds(0),
 };
 
-/// From a data server to the connection server.
+/// The sender and the receiver of a message from a data server to the connection server.
 pub const fn to_cs_from(from: u16) -> NodePair {
     NodePair {
         from: ds(from),
@@ -176,19 +176,19 @@ pub fn biggest(client: &Client, isn: u32) -> Segment {
         .payload(vec![b'x'; usize::from(MSS) - options])
 }
 
-/// Moves the sender's clock.
+/// Shifts the sender's clock in a header.
 pub fn shift(header: &mut LccpHeader, seconds: i64) {
     let clock = u64::from_be(header.be_clock);
     header.be_clock = clock.wrapping_add_signed(seconds * 1_000_000_000).to_be();
 }
 
-/// Tags a header, whatever it says; `rest` is what is to be behind it.
+/// Tags a header, whatever it says. `rest` is what is to follow it.
 pub fn seal(header: &mut LccpHeader, key: &LccpKey, pair: NodePair, rest: &[u8]) {
     let tagged = header.as_bytes()[..72].try_into().unwrap();
     header.be_tag = tag(key, tagged, pair, rest).to_be();
 }
 
-/// Tags whatever is where a frame should have a message, as it is between these two nodes.
+/// Tags whatever stands where a frame should have a message, for the two nodes that its IP header names.
 pub fn tag_again(frame: &mut [u8], key: &LccpKey) {
     let address = |at| <[u8; 4]>::try_from(&frame[at..at + 4]).unwrap().into();
     let pair = NodePair {

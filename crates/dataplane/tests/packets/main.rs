@@ -1,8 +1,8 @@
-//! Packet tables: packet in, verdict, packet out and counters, for both programs, each packet run
-//! alone through `BPF_PROG_TEST_RUN`. Needs root; nothing is attached to any interface of the host.
+//! Packet tables: packet in, verdict, packet out and counters, for each program. Each packet is run alone through
+//! `BPF_PROG_TEST_RUN`. Needs root; nothing is attached to any interface of the host.
 //!
-//! [`node`] runs packets and sees what came of them, [`segment`] makes them, [`read`] takes apart
-//! what comes out with an implementation that is not ours, [`cluster`] says who is who.
+//! [`node`] runs packets and reports the outcome, [`segment`] makes packets, [`read`] takes apart what comes out with
+//! an implementation that is not ours, and [`cluster`] says which nodes there are.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::type_complexity, reason = "the row of a table needs no name")]

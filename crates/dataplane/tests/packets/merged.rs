@@ -1,5 +1,6 @@
-//! Packets that the kernel has merged: several segments of one client in one. They are put in as the card of a virtual machine
-//! does it, whose header says how long the segments were (packet(7), `PACKET_VNET_HDR`; include/uapi/linux/virtio_net.h).
+//! Packets that the kernel has merged: one packet with several segments of one client. They are injected as the
+//! network card of a virtual machine delivers them, with a header that says how long the segments were (packet(7),
+//! `PACKET_VNET_HDR`; include/uapi/linux/virtio_net.h).
 
 use std::{mem::size_of, os::fd::AsRawFd as _};
 
@@ -17,7 +18,8 @@ const NEEDS_CHECKSUM: u8 = 1;
 const TCP_OVER_IPV4: u8 = 1;
 const CHECKSUM_AT: u16 = 16;
 
-/// The packet comes in by this namespace's loopback, as if it had been segments with so many bytes of payload.
+/// Injects the packet at this namespace's loopback, as if it had been segments with `segment_bytes` bytes of payload
+/// each.
 pub fn send_merged(packet: &Segment, segment_bytes: u16) {
     let frame = frame_here(packet);
     let headers = (frame.len() - packet.payload.len()) as u16;
@@ -57,7 +59,7 @@ fn send(bytes: &[u8]) {
         sll_halen: 0,
         sll_addr: [0; 8],
     };
-    // SAFETY: the kernel reads as many bytes as the slice has, and an address of the size that is said.
+    // SAFETY: the kernel reads as many bytes as the slice has, and an address of the size that is given.
     let sent = unsafe {
         libc::sendto(
             socket.as_raw_fd(),

@@ -1,11 +1,13 @@
-//! The network of a host of the tests, set up over the routing socket. Not with ip(8): a program that is being started
-//! holds every socket of this process for a moment, and what another test closes meanwhile stays open.
+//! Sets up the network of a test's host over the routing socket. It does not use ip(8): a program that is being
+//! started holds every socket of this process for a moment, so a socket that another test closes meanwhile stays
+//! open.
 
 use std::net::Ipv4Addr;
 
 use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
 
-/// Gives this thread's namespace `addresses`, and a route to all others through an interface that swallows all.
+/// Gives this thread's namespace `addresses`, and a route to all others through an interface that swallows all
+/// packets.
 pub fn set_up(addresses: &[Ipv4Addr]) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()

@@ -1,4 +1,4 @@
-//! TCP options, byte by byte: the layouts under test are often such as no library would write.
+//! TCP options, byte by byte, because no library would write many of the layouts under test.
 
 pub const END: [u8; 1] = [0];
 pub const NOP: [u8; 1] = [1];

@@ -1,4 +1,5 @@
-//! Each two nodes share a key of their own: who has those of one node can speak for no other, and gives no commands.
+//! Each two nodes share a key of their own. Whoever has the keys of one data server can neither speak for another
+//! node nor give commands.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -26,8 +27,8 @@ fn pair(one: Ipv4Addr, other: Ipv4Addr) -> LccpKey {
     key().0.pair(one, other)
 }
 
-/// Data server 0, which hears the connection server, and of the other data servers only the first, which has only its
-/// own keys.
+/// Data server 0, which hears the connection server, itself and data server 1, and does not hear data server 2. Data
+/// server 1 has only its own keys.
 fn at_ds() -> Node {
     let node = Node::ds();
     node.share_with(&[
@@ -38,7 +39,7 @@ fn at_ds() -> Node {
     node
 }
 
-/// A message from one node to another with this client's request, or without a packet.
+/// Runs a message from one node to another, with a client's request if its command carries a packet.
 fn thrown(node: &Node, from: Ipv4Addr, to: Ipv4Addr, key: LccpKey, message: &Message) -> Seen {
     let client = message.carries().map(|_| Client::fresh().get(ISN).packet());
     carried(node, (from, to), key, message, &client.unwrap_or_default())
@@ -56,7 +57,8 @@ fn carried(
     node.run(&ethernet(ds_mac(1), CS_MAC, EtherType::IPV4, &packet))
 }
 
-/// What came out is what the receiver opens under the key that it shares with the sender, and nobody else does.
+/// Checks that the receiver can open what came out under the key that it shares with the sender, and that no other
+/// key opens it. Returns the message.
 #[track_caller]
 fn opens(node: &Node, seen: &Seen, from: Ipv4Addr, to: Ipv4Addr) -> Message {
     let outer = seen.packet();
@@ -78,7 +80,7 @@ fn nobody_speaks_for_the_connection_server_by_the_keys_of_a_data_server() {
         let packet = client.get(ISN).packet();
         let run = |key| carried(&node, (CS, ds(0)), key, &adopt(&client), &packet);
         run(pair(CS, ds(0))).expect(Redirect, REFUSED);
-        // All that data server 1 has: what it shares with each other node, and its own.
+        // These are all keys that data server 1 has: those that it shares with each other node, and its own.
         for other in [CS, ds(0), ds(1), ds(2), SWITCH] {
             run(pair(ds(1), other)).expect(Drop, TAG);
         }
@@ -92,11 +94,11 @@ fn nor_for_another_data_server() {
         let client = Client::fresh();
         let packet = client.get(ISN).packet();
         let run = |from, key| carried(&node, (from, ds(0)), key, &adopt(&client), &packet);
-        // Taken for what it is, though no way is known to whom it names.
+        // The message is accepted, though no way is known to the node that it names.
         let taken: Counted<'_> = &[("ds_no_way", 1), ("ds_refused", 1)];
         run(ds(1), pair(ds(1), ds(0))).expect(Drop, taken);
         run(ds(0), pair(ds(1), ds(0))).expect(Drop, TAG);
-        // With data server 2 nothing is shared, whatever the message is sealed with.
+        // No key is shared with data server 2, whatever key the message is sealed with.
         for key in [pair(ds(1), ds(0)), pair(ds(2), ds(0)), pair(ds(0), ds(0))] {
             run(ds(2), key).expect(Drop, STRANGER);
         }
@@ -124,7 +126,7 @@ fn a_data_server_with_only_its_own_keys_gives_no_commands() {
             let seen = run(CS, command);
             assert!(!seen.counted.contains_key("lccp_not_allowed"), "{seen:?}");
         }
-        // What data servers say to each other is heard; here it finds nobody.
+        // What data servers say to each other is accepted. Here it finds no connection.
         let answer = YieldAnswer::Kept;
         let said = [
             adopt(&client),
@@ -154,7 +156,7 @@ fn a_data_server_seals_for_each_receiver() {
         let run = |from, message: &Message| {
             carried(&node, (from, ds(0)), pair(from, ds(0)), message, &packet)
         };
-        // Turned round to the sender, to which no way is known.
+        // The answer is turned round to the sender, to which no way is known.
         let asked = Message::Adopt {
             flow: flow(&client),
             tcb: linux_tcb(),
@@ -189,10 +191,10 @@ fn a_data_server_seals_for_each_receiver() {
         node.data_server()
             .set_peer(ds(1), &way(ds(1), ds_mac(1)))
             .unwrap();
-        // To whom the message names, who is not its sender.
+        // The answer goes to the node that the message names, which is not its sender.
         let seen = run(ds(1), &adopt(&client)).expect(Redirect, REFUSED);
         opens(&node, &seen, ds(0), CS);
-        // And on to the next one.
+        // The CLAIM goes on to the next data server.
         let ring = Ring {
             next: short_address(ds(1)),
             length: 3,

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use baton_abi::ETHER_SWITCHED;
 use etherparse::{EtherType, Ethernet2Header, IpNumber, Ipv4Header, TcpHeader, TcpSlice};
 
-/// What an LCCP message puts between outer IP header and inner packet, bytes.
+/// The length of what an LCCP message has between its outer IP header and the inner packet, in bytes.
 const LCCP_HEADER: usize = 80;
 
 /// An Ethernet frame with an IPv4 packet whose header checksum is right.
@@ -13,9 +13,9 @@ const LCCP_HEADER: usize = 80;
 pub struct Packet {
     pub ethernet: Ethernet2Header,
     pub ip: Ipv4Header,
-    /// What the IP header says is behind it.
+    /// The bytes behind the IP header, as many as that header says.
     pub body: Vec<u8>,
-    /// Bytes of the frame behind the packet.
+    /// The number of bytes in the frame behind the packet.
     pub padding: usize,
 }
 
@@ -95,7 +95,7 @@ impl Tcp {
     }
 }
 
-/// From whom, to whom.
+/// The sender and the receiver of a segment.
 pub fn ends(packet: &Packet, tcp: &Tcp) -> (SocketAddrV4, SocketAddrV4) {
     (
         SocketAddrV4::new(packet.from(), tcp.header.source_port),
@@ -103,8 +103,8 @@ pub fn ends(packet: &Packet, tcp: &Tcp) -> (SocketAddrV4, SocketAddrV4) {
     )
 }
 
-/// Verifies every checksum of a frame, also of a frame inside it and of the packet inside a message. Whatever is not
-/// IPv4 has none that the programs could harm.
+/// Verifies every checksum of a frame, of a frame inside it, and of the packet inside a message. A frame that is not
+/// IPv4 has no checksum that the programs could break.
 pub fn verify_checksums(frame: &[u8]) -> Result<(), String> {
     let (ethernet, rest) = Ethernet2Header::from_slice(frame).map_err(|e| e.to_string())?;
     if u32::from(ethernet.ether_type.0) == ETHER_SWITCHED && rest.len() >= 14 {

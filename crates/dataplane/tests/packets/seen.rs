@@ -1,4 +1,4 @@
-//! What came of one packet, and what was expected.
+//! What came of one packet, compared with what was expected.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -37,7 +37,7 @@ impl fmt::Debug for Seen {
 }
 
 impl Seen {
-    /// This verdict, and exactly these counters moved.
+    /// Panics unless the verdict is this one, and exactly these counters have moved.
     #[track_caller]
     pub fn expect(self, verdict: Verdict, counted: Counted<'_>) -> Self {
         self.check(verdict, counted)
@@ -59,7 +59,7 @@ impl Seen {
         Ok(())
     }
 
-    /// The frame is as it came.
+    /// Panics unless the frame is as it came.
     #[track_caller]
     pub fn untouched(self) -> Self {
         assert_eq!(self.frame, self.input);

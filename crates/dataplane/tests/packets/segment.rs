@@ -1,4 +1,4 @@
-//! Packets of clients, in words; `etherparse` writes them and computes their checksums.
+//! Packets of clients, described in words. `etherparse` writes them and computes their checksums.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -11,8 +11,9 @@ use crate::{
 
 pub const GET: &[u8] = b"GET /whoami HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
 
-/// Where the headers of a frame without IP options begin.
+/// The offset of the IP header in a frame.
 pub const IP: usize = 14;
+/// The offset of the TCP header in a frame without IP options.
 pub const TCP: usize = IP + 20;
 
 /// One TCP segment.
@@ -24,9 +25,9 @@ pub struct Segment {
     pub ack: u32,
     /// Letters of the flags that are set: F S R P A U E C.
     pub flags: &'static str,
-    /// Padded with END to whole words.
+    /// The TCP options, padded with END to whole words.
     pub options: Vec<u8>,
-    /// Whole words.
+    /// The IP options, which are whole words.
     pub ip_options: Vec<u8>,
     pub payload: Vec<u8>,
 }
@@ -125,7 +126,7 @@ impl Client {
         Self { isn, ..self }
     }
 
-    /// From an address that no other client has: the others' share a network, and mostly the address.
+    /// A client with an address that no other client has. Other clients share a network, and mostly the address.
     pub fn from_afar(service: SocketAddrV4) -> Self {
         let address = Ipv4Addr::from_bits(0x6440_0000 | fastrand::u32(..1 << 22));
         Self {
@@ -134,7 +135,7 @@ impl Client {
         }
     }
 
-    /// From a port that no fresh client has.
+    /// The client with a port that no fresh client has.
     pub fn at_another_port(self) -> Self {
         let port = fastrand::u16(1..1024);
         let address = SocketAddrV4::new(*self.address.ip(), port);
@@ -154,7 +155,7 @@ impl Client {
         }
     }
 
-    /// The handshake's last packet. `isn` is the server's: the cookie.
+    /// The last packet of the handshake. `isn` is the server's initial sequence number: the cookie.
     pub fn ack(&self, isn: u32) -> Segment {
         Segment {
             seq: self.isn.wrapping_add(1),
@@ -170,7 +171,7 @@ impl Client {
         self.ack(isn).flags("PA").payload(GET)
     }
 
-    /// What follows when the server has sent `answered` bytes and the client `sent`.
+    /// The segment that follows when the server has sent `answered` bytes and the client `sent`.
     pub fn later(&self, isn: u32, sent: usize, answered: u32) -> Segment {
         let first = self.ack(isn);
         Segment {

@@ -19,12 +19,12 @@ use crate::read::Packet;
 
 pub struct Wire {
     socket: OwnedFd,
-    /// Where everything arrives that is sent on [`Wire::interface`].
+    /// The index of the interface at which everything arrives that is sent on [`Wire::interface`].
     end: usize,
 }
 
 impl Wire {
-    /// From here on nothing is missed.
+    /// Opens a socket that misses nothing from here on.
     pub fn tapped() -> Self {
         let socket = socket(
             AddressFamily::Packet,
@@ -38,12 +38,12 @@ impl Wire {
         Self { socket, end }
     }
 
-    /// The interface that leads there.
+    /// The interface behind which clients and other nodes are.
     pub fn interface() -> u32 {
         if_nametoindex("clients").unwrap()
     }
 
-    /// The next packet, within five seconds. Whatever is not IPv4 is the kernel's own.
+    /// Returns the next IPv4 packet, within five seconds. Other packets are the kernel's own, and are passed over.
     #[track_caller]
     pub fn next(&self) -> Packet {
         let mut frame = [0; 4096];

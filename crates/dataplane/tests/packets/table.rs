@@ -10,11 +10,11 @@ pub struct Case {
     pub counted: Counted<'static>,
 }
 
-/// The frame that comes out.
+/// What is expected of the frame that comes out.
 pub enum Out {
-    /// None: it is dropped.
+    /// No frame comes out, because it is dropped.
     Nothing,
-    /// As it came.
+    /// The frame comes out as it came in.
     Same,
 }
 

@@ -1,7 +1,7 @@
 //! The golden vectors of `crates/wire/vectors/lccp.txt`, fed to the C side.
 //!
-//! The programs speak IPv4 alone so far and check the carried packet before the values of the TCB
-//! part; [`OTHERWISE`] names every vector that they therefore see otherwise than `baton-wire` does.
+//! The programs speak only IPv4, and check the carried packet before the values of the TCB part. [`OTHERWISE`] names
+//! every vector that they therefore judge in another way than `baton-wire` does.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -18,13 +18,13 @@ use crate::{
 type Expected = (Verdict, Counted<'static>);
 
 const TO_DAEMON: Expected = (Pass, &[("lccp_to_daemon", 1)]);
-/// This host lives.
+/// The data server answers that its host lives.
 const ALIVE: Expected = (Redirect, &[("ds_alive", 1)]);
-/// No listener: a good ADOPT is refused.
+/// Nothing listens, so a good ADOPT is refused.
 const REFUSED: Expected = (Redirect, &[("ds_refused", 1)]);
-/// The same, and the connection server that it names is not known here.
+/// Nothing listens, and the connection server that the ADOPT names is not known here.
 const REFUSED_TO_NOBODY: Expected = (Drop, &[("ds_no_way", 1), ("ds_refused", 1)]);
-/// The connection is not here, and neither is a way to anybody else.
+/// The connection is not here, and no way to any other node is known.
 const NO_SOCKET: Expected = (Drop, &[("ds_no_socket", 1)]);
 const NO_WAY: Expected = (Drop, &[("ds_no_way", 1)]);
 const NOT_HERE: Expected = (Drop, &[("ds_yield_gone", 1)]);
@@ -35,34 +35,34 @@ const SHORT: Expected = (Drop, &[("lccp_short", 1)]);
 const VERSION: Expected = (Drop, &[("lccp_bad_version", 1)]);
 const TAG: Expected = (Drop, &[("lccp_bad_tag", 1)]);
 const STALE: Expected = (Drop, &[("lccp_stale", 1)]);
-/// Nothing is kept of that connection.
+/// Nothing is kept of the connection that the message names.
 const RECEIVED: Expected = (Drop, &[("ds_door_received", 1)]);
 const UNKNOWN: Expected = (Drop, &[("lccp_unknown", 1)]);
 const MISMATCH: Expected = (Drop, &[("lccp_mismatch", 1)]);
 
-/// Rejected all the same, but for another reason or by somebody else.
+/// Vectors that are rejected as well, but for another reason or by another receiver.
 const OTHERWISE: &[(&str, Expected)] = &[
-    // The header is whole; that the packet is not shows when it is opened.
+    // The header is whole. The fault of the packet shows when it is opened.
     ("no-packet", MISMATCH),
     ("packet-cut", MISMATCH),
     ("packet-cut-v6", MISMATCH),
     ("packet-header-cut", MISMATCH),
-    // Bodies are verified by the programs, and read by the daemon only.
+    // The programs verify bodies, and only the daemon reads them.
     ("hello-fewer-services-than-said", TO_DAEMON),
     ("hello-head-cut", TO_DAEMON),
     ("query-shorter-than-it-says", TO_DAEMON),
     ("reply-head-cut", TO_DAEMON),
-    // Not for a data server, so it is not opened.
+    // NONE is not for a data server, so it is not opened.
     ("none-other-client", UNKNOWN),
-    // The kernel judges the values, when it makes a socket of them: here nothing listens.
+    // The kernel judges these values when it makes a socket of them. Here nothing listens, so there is no socket.
     ("mss-0", REFUSED),
     ("scale-15", REFUSED),
-    // The connection is not here; the next to get it judges the values, and nobody is no way.
-    // What is for the daemon is the daemon's to read.
+    // Only the daemon reads what is for the daemon.
     ("sync-too-high", TO_DAEMON),
     ("sync-for-a-program", MISMATCH),
     ("again-nothing", TO_DAEMON),
     ("again-half-a-number", TO_DAEMON),
+    // The connection is not here, and the message names no node to which an answer could go.
     ("claim-of-nobody", NO_WAY),
     ("tcbs-fewer-than-said", TO_DAEMON),
     ("tcbs-head-cut", TO_DAEMON),
@@ -114,7 +114,7 @@ fn messages_at_the_data_server() {
     });
 }
 
-/// What passes the programs by.
+/// Whether the programs leave messages with this command to the daemon.
 fn for_daemons(command: &str) -> bool {
     matches!(
         command,
@@ -136,17 +136,17 @@ fn for_daemons(command: &str) -> bool {
     )
 }
 
-/// The same at a connection server, which knows none of these flows: whatever is not for it, or of no
-/// connection, has passed its tag.
+/// The same messages at a connection server that knows none of these flows. Whatever is not for it, or belongs to no
+/// connection, has passed the check of its tag.
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
     for vector in vectors("message", 82) {
         let expected = match vector.field("command") {
-            // Nobody has it, and nobody asked.
+            // No data server has the connection, and this connection server did not ask for it.
             "none" if vector.field("attempt") != "0" => UNCLAIMED,
             "refused" | "none" => MISMATCH,
-            // The sender is one of its data servers; but then there is an entry.
+            // The sender is one of the data servers, but by then there is an entry.
             "moved" if vector.name == "moved-bare-client" => MISMATCH,
             "moved" if vector.name == "moved-on" => MOVED_ON,
             "moved" if vector.is_ipv4() => MOVED,
@@ -265,7 +265,7 @@ impl Vector {
         self.optional("packet").map(unhex).unwrap_or_default()
     }
 
-    /// The frame that `wrap` makes of it. What is behind the carried packet is the link layer's.
+    /// The frame that `wrap` makes of this vector. Bytes behind the carried packet are padding of the link layer.
     fn frame(&self) -> Vec<u8> {
         let mut packet = self.packet();
         let mut padding = 0;
@@ -294,8 +294,8 @@ impl Vector {
         node.run(&self.frame())
     }
 
-    /// A running clock, and a coarse one, cannot be stopped at the very edge of the window, so a second
-    /// inside or outside.
+    /// The clock at which the vector is run. A clock that runs, and is coarse, cannot be stopped at the very edge of
+    /// the window, so the vectors at the edge are run a second inside or outside.
     fn steady(&self, now: Clock) -> Clock {
         let second = 1_000_000_000;
         Clock::from_nanos(match self.name.as_str() {
@@ -311,7 +311,7 @@ impl Vector {
             .unwrap_or_else(|error| panic!("{}: {error}", self.name));
     }
 
-    /// What the program sealed, `baton-wire` opens: the same flow, TCB part and packet.
+    /// Checks that `baton-wire` opens what the program sealed, with the same flow, TCB part and packet.
     fn came_back(&self, node: &Node, seen: &Seen) {
         let keys = Keys::only(self.key());
         let open = |frame: &[u8]| {
@@ -341,8 +341,8 @@ impl Vector {
     }
 }
 
-/// All records of one kind; at least as many as there were when this was written, so that a slip in
-/// reading the file cannot leave a test without anything to check.
+/// Returns all records of one kind. There must be at least `at_least` of them, so that a slip in reading the file
+/// cannot leave a test without anything to check.
 pub fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
     let text = include_str!("../../../wire/vectors/lccp.txt");
     let found: Vec<_> = text

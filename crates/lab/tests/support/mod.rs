@@ -31,7 +31,7 @@ pub fn raise(test: &str, hosts: &str) -> Result<Option<Raised>, Box<dyn std::err
     Ok(Some(Raised { running, name }))
 }
 
-/// Whether the test cannot run here; then the reason is printed.
+/// Whether the test cannot run here. If so, the reason is printed.
 pub fn skipped(test: &str, lab: &Lab) -> bool {
     let mut reasons: Vec<String> = lab.can_run().err().iter().map(Error::to_string).collect();
     if std::process::Command::new("curl")

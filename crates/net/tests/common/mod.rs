@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use baton_net::netns;
 
-/// Whether the test may make namespaces; if not, it prints why.
+/// Whether the test may make namespaces. If not, the reason is printed.
 pub fn may_run(test: &str) -> bool {
     if nix::unistd::geteuid().is_root() {
         return true;
@@ -60,7 +60,7 @@ impl Namespace {
         netns::run(&self.name, work).unwrap()
     }
 
-    /// Runs the future that `work` makes to its end, in the namespace.
+    /// Runs the future that `work` makes in the namespace, until it is ready.
     pub fn block_on<F: Future>(&self, work: impl FnOnce() -> F + Send) -> F::Output
     where
         F::Output: Send,
@@ -80,7 +80,7 @@ impl Drop for Namespace {
     }
 }
 
-/// Two namespaces on one LAN: `eth0` of each, 10.88.0.1/24 and 10.88.0.2/24.
+/// Two namespaces on one LAN. Their interfaces `eth0` have the addresses 10.88.0.1/24 and 10.88.0.2/24.
 pub struct Lan {
     pub client: Namespace,
     pub server: Namespace,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/include/bounds.h as a machine without a verifier has it: the same values. */
+/* This stands for bpf/include/bounds.h on a machine without a verifier. The values are the same. */
 #ifndef BATON_INCLUDE_BOUNDS_H
 #define BATON_INCLUDE_BOUNDS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What goes in to a data server's program and comes out of it; `src/native.rs` has the same structures. */
+/* What goes into a data server's program and comes out of it. `src/native.rs` has the same structures. */
 #ifndef NATIVE_DOOR_H
 #define NATIVE_DOOR_H
 
@@ -23,7 +23,7 @@ enum {
 	READER_PORT = 7777,
 	HEADROOM = 256,
 	FRAME_MOST = 1 << 17,
-	FRAMES_MOST = 8,           /* that one packet may make */
+	FRAMES_MOST = 8,           /* the most frames that one packet may make */
 };
 
 /* A TCP packet of the client, by itself or inside a message. */
@@ -34,12 +34,12 @@ struct model_packet {
 	u32 rst;
 	u32 mark;
 	u32 sent_in;               /* AGENT_METADATA or EARLY_METADATA: this node's user space sends it in */
-	u32 peer;                  /* short address of who sent the message, or is to get it; 0: there is none around it */
-	u32 bytes;                 /* of its payload, which is elsewhere */
-	struct lccp_header header; /* of the message */
+	u32 peer;                  /* short address of the sender or of the receiver; 0: no message is around it */
+	u32 bytes;                 /* length of the payload, which is stored elsewhere */
+	struct lccp_header header; /* the header of the message */
 };
 
-/* What becomes of it. */
+/* What becomes of a packet. */
 enum way {
 	WAY_TCP,                   /* to this node's TCP */
 	WAY_INGRESS,               /* once more through this node's ingress */
@@ -49,9 +49,9 @@ enum way {
 
 struct model_frame {
 	u32 way;
-	u32 assigned;              /* of WAY_TCP: enum listener that makes a socket of it */
-	u32 bound;                 /* to the socket that its node has now, and to no later one */
-	u32 payload_at;            /* in the payloads */
+	u32 assigned;              /* for WAY_TCP: the enum listener that makes a socket of it */
+	u32 bound;                 /* only for the socket that its node has now, not for a later one */
+	u32 payload_at;            /* where its payload begins in the payloads */
 	struct model_packet packet;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A data server's programs on this machine: bpf/data_server as it stands, and around it as much of a kernel as one connection needs.
- * There is one connection, so a map by connections has one place.
+ * A data server's programs on this machine: bpf/data_server as it stands, with as much of a kernel around it as one
+ * connection needs. There is only one connection, so a map by connections has one place.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct place_of {
 struct node {
 	struct settings settings;
 	struct place_of doors_begun, passing, given, expected, keeping;
-	struct place_of doors, responses, have_read, telling; /* with the socket */
+	struct place_of doors, responses, have_read, telling; /* these end with the socket */
 	u64 handovers, turns[POOLS], asking;
 	struct model_socket socket;
 	struct bpf_sock full;
@@ -45,7 +45,7 @@ static _Thread_local u64 now_ns;
 static _Thread_local u16 chosen[POOLS * NODES];
 static _Thread_local struct bpf_sock listener = { .state = STATE_LISTEN }, reader = { .state = STATE_LISTEN };
 
-/* The frame that is in a program's hands. */
+/* The frame that the program handles. */
 static _Thread_local struct {
 	struct __sk_buff skb;
 	u8 bytes[HEADROOM + FRAME_MOST];
@@ -276,7 +276,7 @@ struct bpf_sock *bpf_skc_lookup_tcp(void *skb, struct bpf_sock_tuple *tuple, u32
 
 struct tcp_sock *bpf_skc_to_tcp_sock(void *sk)
 {
-	/* A listener is one, too. */
+	/* A listener is a tcp_sock, too. */
 	return sk == &here->full ? &here->tcp : sk;
 }
 
@@ -325,7 +325,7 @@ long bpf_skb_store_bytes(struct __sk_buff *skb, u32 at, const void *from, u32 by
 	return 0;
 }
 
-/* No sum is modelled: what comes is known to be right. */
+/* Checksums are not modelled: what comes is known to be right. */
 void *bpf_cast_to_kern_ctx(void *context)
 {
 	static struct sk_buff behind = { .ip_summed = CHECKSUM_IS_PARTIAL };
@@ -333,7 +333,7 @@ void *bpf_cast_to_kern_ctx(void *context)
 	return &behind;
 }
 
-/* Behind the Ethernet header. */
+/* The room is made or taken away behind the Ethernet header. */
 long bpf_skb_adjust_room(struct __sk_buff *skb, s32 bytes, u32 mode, u64 flags)
 {
 	if (bytes > (s32)frame.begin)
@@ -352,7 +352,7 @@ long bpf_skb_change_tail(struct __sk_buff *skb, u32 bytes, u64 flags)
 	return 0;
 }
 
-/* What the frame is now goes this way. */
+/* Adds the frame, as it is now, to the result, as one that goes this way. */
 static struct model_frame *put_frame(u32 way)
 {
 	struct model_frame *made = new_frame(way);
@@ -362,7 +362,7 @@ static struct model_frame *put_frame(u32 way)
 
 	memcpy(&ip, frame_at(at), sizeof(ip));
 	if (ip.protocol != IPPROTO_TCP) {
-		/* Who sends it for who gets it, or, where it stays here, who has sent it. */
+		/* The peer of a message that leaves is its receiver, and that of one that stays here is its sender. */
 		made->packet.peer = way == WAY_OUT ? ip.daddr : ip.saddr;
 		memcpy(&made->packet.header, frame_at(LCCP_AT), sizeof(made->packet.header));
 		at = INNER_AT;
@@ -402,7 +402,7 @@ long bpf_redirect(u32 ifindex, u64 flags)
 	return REDIRECT;
 }
 
-/* What is compiled with it and never runs here. */
+/* Helpers that are compiled with the programs and never run here. */
 
 u32 bpf_get_prandom_u32(void)
 {
@@ -464,7 +464,7 @@ long bpf_reserve_hdr_opt(struct bpf_sock_ops *ops, u32 bytes, u64 flags)
 	__builtin_trap();
 }
 
-/* What the model calls. */
+/* Functions that the model calls. */
 
 static const __be32 addresses[NODES] = { FIRST_NODE, SECOND_NODE, THIRD_NODE };
 
@@ -486,7 +486,10 @@ static void make_tables(void)
 	asker = (struct data_server){ .ifindex = OTHER_INTERFACE, .flags = DATA_SERVER_PRESENT, .key = { 1, 2 } };
 }
 
-/* Everything begins anew. `has_agent`: what one packet does not decide is read, and what is too early waits. */
+/*
+ * Begins everything anew. With `has_agent`, an agent reads what one packet does not decide, and what is too early
+ * waits.
+ */
 void model_reset(u32 has_agent)
 {
 	make_tables();
@@ -501,7 +504,7 @@ void model_reset(u32 has_agent)
 		s->reader_port = has_agent ? READER_PORT : 0;
 		s->data_servers = NODES;
 	}
-	/* No time is 0, which says that nothing has happened yet. */
+	/* The time is never 0, because 0 says that nothing has happened yet. */
 	now_ns = 1ULL << 40;
 }
 
@@ -515,7 +518,9 @@ const u64 *model_counters(void)
 	return counted.value;
 }
 
-/* The numbers of its socket; `is_new`: of another one than before, which nothing is known of. */
+/*
+ * Sets the numbers of the node's socket. With `is_new`, it is another socket than before, and nothing is known of it.
+ */
 void model_set_socket(u32 node, const struct model_socket *s, u32 is_new)
 {
 	struct node *n = &nodes[node];
@@ -535,7 +540,7 @@ void model_set_socket(u32 node, const struct model_socket *s, u32 is_new)
 	n->seen.rcv_nxt = s->rcv_nxt;
 	if (is_new)
 		n->doors.is_taken = n->responses.is_taken = n->have_read.is_taken = n->telling.is_taken = false;
-	/* As take_expected() of bpf/data_server/adopt/window.h, which runs when the socket is made. */
+	/* take_expected() of bpf/data_server/adopt/window.h does this when the socket is made. */
 	if (is_new && s->state && n->expected.is_taken) {
 		if (n->expected.expected.bodiless) {
 			n->responses.is_taken = true;
@@ -545,7 +550,7 @@ void model_set_socket(u32 node, const struct model_socket *s, u32 is_new)
 	}
 }
 
-/* The door of its connection, or 0. */
+/* The door of the node's connection, or 0. */
 const struct door *model_door(u32 node)
 {
 	struct node *n = &nodes[node];
@@ -555,14 +560,14 @@ const struct door *model_door(u32 node)
 	return n->doors_begun.is_taken && !(n->doors_begun.door.flags & DOOR_BORN) ? &n->doors_begun.door : 0;
 }
 
-/* What the agent has read, as it says that of its socket. */
+/* Notes with the agent's socket what the agent has read, as the agent does. */
 void model_set_read(u32 node, const struct have_read *read)
 {
 	nodes[node].have_read.is_taken = true;
 	nodes[node].have_read.have_read = *read;
 }
 
-/* Up to where the agent knows that the socket has what it keeps; 0: not at all. */
+/* Up to where the agent knows that the connection's socket has what it keeps; 0: nothing says so. */
 const struct kept *model_kept(u32 node)
 {
 	return nodes[node].keeping.is_taken ? &nodes[node].keeping.kept : 0;
@@ -617,7 +622,10 @@ static void write_message(const struct model_packet *p, u32 inner_bytes)
 	memcpy(frame_at(LCCP_AT), &p->header, sizeof(p->header));
 }
 
-/* As bpf/data_server/data_server.h leads from one stage to the next, once what has come is known to be whole and, of a message, true. */
+/*
+ * Leads from one stage to the next as bpf/data_server/data_server.h does, once a packet is known to be whole and a
+ * message to be authentic.
+ */
 static int run_stages(const struct model_packet *p, struct arrival *a, const struct iphdr *ip, const struct tcphdr *tcp)
 {
 	int verdict;
@@ -641,7 +649,7 @@ static int run_stages(const struct model_packet *p, struct arrival *a, const str
 	return verdict == STAGE_STRAY ? receive_stray(a->skb) : verdict;
 }
 
-/* A packet comes to this node. */
+/* Gives this node a packet. */
 void model_receive(u32 node, const struct model_packet *p, const u8 *payload, struct model_result *r)
 {
 	struct iphdr ip;
@@ -671,7 +679,7 @@ void model_receive(u32 node, const struct model_packet *p, const u8 *payload, st
 		put_frame(redirected);
 }
 
-/* A part of a response leaves by this node's socket. */
+/* Lets a part of a response leave by this node's socket. */
 void model_leave(u32 node, u32 seq, const u8 *payload, u32 bytes)
 {
 	struct iphdr ip = { .saddr = CLUSTER, .daddr = CLIENT };

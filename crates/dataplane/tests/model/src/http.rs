@@ -1,6 +1,6 @@
-//! How a server reads requests (RFC 9112), byte by byte: nothing of it is taken from the programs.
+//! How a server reads requests (RFC 9112), byte by byte. None of this code is taken from the programs.
 
-/// Whose request this is, by its target; what the routes of `native/kernel.c` say.
+/// The pool of a request with this target, as the routes of `native/kernel.c` say.
 pub fn pool_of(target: &[u8]) -> u16 {
     match target {
         [b'/', b'b', ..] => 1,
@@ -19,15 +19,15 @@ pub fn may_answer(node: usize, pool: u16) -> bool {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// In a head, or before one: so much of it.
+    /// In a head, of which these bytes have come, or before one.
     Head(Vec<u8>),
-    /// So much of the body is to come.
+    /// In a body, of which so many bytes are still to come.
     Body(u64),
     ChunkSize(Vec<u8>),
-    /// So much of a chunk is to come.
+    /// In a chunk, of which so many bytes are still to come.
     Chunk(u64),
     ChunkEnd,
-    /// In a line behind the last chunk: so many bytes of that, without its end.
+    /// In a line behind the last chunk. So many bytes of the line have come, without its end.
     Trailer(u32),
 }
 
@@ -37,9 +37,9 @@ pub struct Reader {
     /// Whether each request that has come as a whole was one for HEAD.
     pub whole: Vec<bool>,
     is_head: bool,
-    /// Line ends in front of the head.
+    /// How many bytes of line ends have come in front of the head.
     leading: u32,
-    /// Of the head that was read last.
+    /// The head that was read last.
     pub head: Head,
 }
 
@@ -49,7 +49,7 @@ pub struct Head {
     pub pool: u16,
     pub length: u64,
     pub is_chunked: bool,
-    /// Servers may read it in different ways: the agent answers it with an error.
+    /// Whether servers may read the head in different ways. The agent answers such a request with an error.
     pub is_odd: bool,
 }
 
@@ -77,7 +77,7 @@ impl Reader {
         Some(pool_of(target))
     }
 
-    /// The pool of a request whose head ends with this byte.
+    /// Takes the next byte. Returns the pool of a request if its head ends with this byte.
     pub fn take(&mut self, byte: u8) -> Option<u16> {
         match &mut self.state {
             // Line ends in front of a request are passed over.

@@ -1,4 +1,4 @@
-//! A data server's programs, compiled for this machine (`native/kernel.c`). They keep what they know per thread.
+//! A data server's programs, compiled for this machine (`native/kernel.c`). Their state is kept per thread.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -22,7 +22,7 @@ pub const NONE: u8 = LCCP_NONE as u8;
 pub const MOVED: u8 = LCCP_MOVED as u8;
 pub const NONE_PLAIN: u32 = LCCP_NONE_PLAIN.to_be();
 
-/// Of a message of the connection server about the client's connection.
+/// The header of a message of the connection server about the client's connection.
 pub fn header(command: u8, attempt: u8) -> LccpHeader {
     LccpHeader {
         version: LCCP_VERSION as u8, // a small number
@@ -62,7 +62,7 @@ pub struct RawPacket {
     pub header: LccpHeader,
 }
 
-/// A packet of the client, by itself or, with `peer`, in a message.
+/// A packet of the client, alone or, with `peer`, inside a message.
 #[derive(Clone, Default, Debug)]
 pub struct Packet {
     pub raw: RawPacket,
@@ -83,7 +83,7 @@ pub enum Way {
     Early,
 }
 
-/// Who makes a socket of a packet.
+/// The listener that makes a socket of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Listener {
     None,
@@ -150,65 +150,67 @@ unsafe extern "C" {
     fn model_leave(node: u32, seq: u32, payload: *const u8, bytes: u32);
 }
 
-/// Both data servers of this thread.
+/// The data servers of this thread.
 pub struct Programs {
     result: Box<RawResult>,
 }
 
 impl Programs {
     pub fn new() -> Self {
-        // SAFETY: all that it is made of are numbers.
+        // SAFETY: the result is made of numbers only.
         let result = unsafe { Box::new_zeroed().assume_init() };
         Self { result }
     }
 
     pub fn reset(&mut self, has_agent: bool) {
-        // SAFETY: it writes to what is this thread's.
+        // SAFETY: the function writes only to what belongs to this thread.
         unsafe { model_reset(u32::from(has_agent)) }
     }
 
     pub fn pass_time(&mut self, ns: u64) {
-        // SAFETY: as above.
+        // SAFETY: the function writes only to what belongs to this thread.
         unsafe { model_pass_time(ns) }
     }
 
     pub fn set_socket(&mut self, node: usize, numbers: &Numbers, is_new: bool) {
-        // SAFETY: it reads the numbers, which have the layout that it expects.
+        // SAFETY: the function reads the numbers, which have the layout that it expects.
         unsafe { model_set_socket(node as u32, numbers, u32::from(is_new)) }
     }
 
     pub fn door(&self, node: usize) -> Option<Door> {
-        // SAFETY: what it points to is this thread's, and is copied before anything else runs.
+        // SAFETY: the door that the pointer points to belongs to this thread, and is copied before anything else
+        // runs.
         unsafe { model_door(node as u32).as_ref().copied() }
     }
 
     pub fn set_read(&mut self, node: usize, read: &HaveRead) {
-        // SAFETY: as of set_socket().
+        // SAFETY: this holds as in set_socket().
         unsafe { model_set_read(node as u32, read) }
     }
 
     pub fn kept(&self, node: usize) -> Option<Kept> {
-        // SAFETY: as of door().
+        // SAFETY: this holds as in door().
         unsafe { model_kept(node as u32).as_ref().copied() }
     }
 
     pub fn keep(&mut self, node: usize, kept: &Kept) {
-        // SAFETY: as of set_socket().
+        // SAFETY: this holds as in set_socket().
         unsafe { model_keep(node as u32, kept) }
     }
 
     pub fn leave(&mut self, node: usize, seq: u32, payload: &[u8]) {
-        // SAFETY: it reads so many bytes.
+        // SAFETY: the function reads as many bytes as the payload has.
         unsafe { model_leave(node as u32, seq, payload.as_ptr(), payload.len() as u32) }
     }
 
-    /// A packet comes to this node: what becomes of it.
+    /// Gives this node a packet, and returns what becomes of it.
     pub fn receive(&mut self, node: usize, packet: &Packet) -> Vec<Frame> {
         let raw = RawPacket {
             bytes: packet.payload.len() as u32,
             ..packet.raw
         };
-        // SAFETY: it reads the packet and so many bytes of payload, and writes within the result.
+        // SAFETY: the function reads the packet and as many bytes of payload as it says, and writes within the
+        // result.
         unsafe {
             model_receive(
                 node as u32,

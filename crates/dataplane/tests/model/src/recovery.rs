@@ -1,18 +1,18 @@
-//! A client that sends again what was not answered is read to its end.
+//! If a client sends again what was not acknowledged, the servers read all that it sends.
 
 use fastrand::Rng;
 
 use crate::world::{Checked, World};
 
-/// So often each part may be sent again.
+/// How many times each part may be sent again.
 fn rounds(requests: usize) -> usize {
     6 * requests + 12
 }
 
-/// So often user space tries again meanwhile.
+/// How many times user space tries again before each part is sent again.
 const TRIES: usize = 4;
 
-/// Everybody recovers from what has happened.
+/// Lets everybody recover from what has happened. Fails if the servers do not read all that the client sends.
 pub fn recover(world: &mut World<'_>) -> Checked {
     let mut rng = Rng::with_seed(world.trial.recovery);
     let all = world.stream.len();
@@ -26,7 +26,7 @@ pub fn recover(world: &mut World<'_>) -> Checked {
             return Ok(());
         }
         world.pass_time(rng.u16(200..400))?;
-        // A server says again what was not acknowledged, and its client that it has it.
+        // The server's TCP sends again what was not acknowledged, and the client acknowledges it.
         if world.is_unheard() {
             world.acknowledge()?;
         }
@@ -47,7 +47,7 @@ pub fn recover(world: &mut World<'_>) -> Checked {
     ))
 }
 
-/// As the client's TCP cuts it: by the path's size, or where its program has written.
+/// The length of the next segment, as the client's TCP cuts it: by the path's MTU, or where its program has written.
 fn next_part(world: &World<'_>, rng: &mut Rng, at: u32) -> u32 {
     let requests = &world.stream.requests;
     let end = requests

@@ -1,15 +1,16 @@
-//! What a client asks for, one request behind the other, and where each begins and ends: the truth.
+//! What a client asks for, one request behind the other, and where each request really begins and ends.
 
 use fastrand::Rng;
 
-/// Who may answer: the first data server, the second, or the second and the third.
+/// The number of pools. Requests of the first pool may be answered by the first data server, those of the second by
+/// the second, and those of the third by the second and the third.
 pub const POOLS: u16 = 3;
 
 #[derive(Clone, Debug)]
 pub struct Request {
     pub kind: Kind,
     pub pool: u16,
-    /// Bytes of a header line that means nothing.
+    /// The length in bytes of the value of a header line that means nothing.
     pub padding: u16,
 }
 
@@ -17,13 +18,13 @@ pub struct Request {
 pub enum Kind {
     Get,
     Head,
-    /// With a body of so many bytes,
+    /// A request with a body of so many bytes.
     Post(u16),
-    /// or in chunks of these sizes.
+    /// A request with a body in chunks of these sizes.
     Chunked(Vec<u16>),
 }
 
-/// Where a request is in the client's stream.
+/// Where a request is in the client's stream, in bytes from its beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     pub begin: u32,
@@ -55,7 +56,7 @@ impl Request {
         }
     }
 
-    /// Adds it to the stream.
+    /// Adds the request to the stream.
     fn write(&self, stream: &mut Vec<u8>) -> Extent {
         let begin = stream.len() as u32;
         let path = ["/a", "/b/x", "/c/y/z"][usize::from(self.pool)];
@@ -91,7 +92,8 @@ impl Request {
     }
 }
 
-/// Bodies look like requests, of whichever pool: whoever takes a part of one for a request is found out.
+/// Bodies look like requests of more than one pool, so that a program that takes a part of a body for a request is
+/// found out.
 fn body_byte(at: u16) -> u8 {
     const TEXT: &[u8] =
         b"GET /b HTTP/1.1\r\nHost: h\r\n\r\nGET /a HTTP/1.1\r\nHost: h\r\n\r\n0\r\n\r\n";
@@ -111,7 +113,7 @@ impl Stream {
         Self { bytes, requests }
     }
 
-    /// So much of the stream from `at` on.
+    /// Returns so many bytes of the stream from `at` on, or what there is of them.
     pub fn part(&self, at: u32, bytes: u32) -> Vec<u8> {
         let at = (at as usize).min(self.bytes.len());
         let end = (at + bytes as usize).min(self.bytes.len());

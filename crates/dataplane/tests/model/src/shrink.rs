@@ -1,8 +1,8 @@
-//! A failing sequence, as short as it still fails.
+//! Makes a failing sequence as short as it still fails.
 
 use crate::step::Trial;
 
-/// Leaves out what the failure does not need.
+/// Leaves out the steps and requests that the failure does not need.
 pub fn shrink(trial: &Trial, fails: &mut dyn FnMut(&Trial) -> bool) -> Trial {
     let mut best = trial.clone();
     let mut part = best.steps.len();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::http::Reader;
 use crate::native::{Listener, Numbers};
 
-/// What a socket has room for.
+/// The receive window of a socket.
 const WINDOW: u32 = 65535;
 const ESTABLISHED: u32 = 1;
 
@@ -15,18 +15,18 @@ pub fn is_before(one: u32, other: u32) -> bool {
 
 #[derive(Clone, Debug)]
 pub struct Socket {
-    /// No two of a sequence have the same.
+    /// A number that no other socket of the sequence has.
     pub id: u32,
     pub of: Listener,
     pub numbers: Numbers,
-    /// What came behind a gap.
+    /// The segments that came behind a gap.
     pub gap: Vec<(u32, Vec<u8>)>,
     pub reader: Reader,
-    /// All that it has accepted.
+    /// All bytes that the socket has accepted.
     pub stream: Vec<u8>,
-    /// How many requests were answered, at least in part,
+    /// How many requests were answered, at least in part.
     pub answered: usize,
-    /// and what is not written yet of the last answer.
+    /// What is not written yet of the last answer.
     pub unsaid: VecDeque<u8>,
 }
 
@@ -53,7 +53,7 @@ impl Socket {
         }
     }
 
-    /// A segment comes. What of it TCP accepts now, of all that has come.
+    /// Takes a segment. Returns the bytes that TCP accepts with it, which may have come earlier behind a gap.
     pub fn take(&mut self, seq: u32, ack: u32, payload: &[u8]) -> Vec<u8> {
         let n = &mut self.numbers;
         let end = seq.wrapping_add(payload.len() as u32);
@@ -94,7 +94,7 @@ impl Socket {
         taken
     }
 
-    /// The program of a server reads all that is there, and TCP says that it has it.
+    /// Lets TCP acknowledge all that is there. The program of a server reads it, too.
     pub fn read(&mut self) {
         self.numbers.rcv_wup = self.numbers.rcv_nxt;
         if self.of == Listener::Server {

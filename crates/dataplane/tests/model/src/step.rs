@@ -1,4 +1,4 @@
-//! What happens in a sequence: chosen at random, and then fixed, so that parts of it can be left out.
+//! The steps of a sequence. They are chosen at random and then fixed, so that some of them can be left out.
 
 use fastrand::Rng;
 
@@ -6,13 +6,14 @@ use crate::script::{Request, Stream};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Mix {
-    /// What one packet does not decide is read by the agent, and what is too early waits. Else it is dropped.
+    /// Whether there is an agent. If so, it reads what one packet does not decide, and what is too early waits.
+    /// Otherwise both are dropped.
     pub has_agent: bool,
-    /// Packets are cut anywhere; else a head is in one.
+    /// Whether packets are cut anywhere. Otherwise each head is in one packet.
     pub cuts_heads: bool,
-    /// Somebody changes what was sent, and sends that too.
+    /// Whether somebody changes what was sent, and sends that too.
     pub is_hostile: bool,
-    /// Somebody who knows no number sends as well.
+    /// Whether somebody who knows no sequence number sends as well.
     pub has_forger: bool,
 }
 
@@ -21,12 +22,13 @@ pub struct Trial {
     pub mix: Mix,
     pub requests: Vec<Request>,
     pub steps: Vec<Step>,
-    /// The first sequence numbers of both directions,
+    /// The first sequence number of the client.
     pub client_isn: u32,
+    /// The first sequence number of the server.
     pub server_isn: u32,
-    /// and whom the connection server takes first.
+    /// The data server that the connection server chooses first.
     pub hint: usize,
-    /// Seed of what recovery chooses.
+    /// The seed of what the recovery chooses.
     pub recovery: u64,
 }
 
@@ -39,25 +41,27 @@ pub enum Fate {
 
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// The client sends so many bytes from there on.
+    /// The client sends so many bytes of its stream from `at` on.
     Send {
         at: u32,
         bytes: u32,
         change: Option<Change>,
         fate: Fate,
     },
-    /// One of the packets that wait in the network comes, maybe a second time, or is lost.
+    /// One of the packets that wait in the network arrives, and with `again` may arrive once more.
     Comes {
         which: u8,
         again: bool,
     },
+    /// One of the packets that wait in the network is lost.
     Lost {
         which: u8,
     },
-    /// A message between nodes comes, or is lost.
+    /// A message between nodes arrives.
     Message {
         which: u8,
     },
+    /// A message between nodes is lost.
     MessageLost {
         which: u8,
     },
@@ -66,24 +70,24 @@ pub enum Step {
         node: usize,
         packets: u8,
     },
-    /// It drops the next one: its sum is wrong, or there is no memory.
+    /// TCP drops the next packet that its door has let in: its checksum is wrong, or there is no memory.
     Dropped {
         node: usize,
     },
-    /// So many packets that were put behind a batch come once more.
+    /// So many packets that were put behind a batch come through the ingress once more.
     Again {
         node: usize,
         packets: u8,
     },
-    /// What has waited in user space is sent in.
+    /// The data that has waited in user space is sent in.
     Early {
         node: usize,
     },
-    /// The server reads what has come,
+    /// The server reads what has come.
     Read {
         node: usize,
     },
-    /// and writes so many bytes.
+    /// The server writes so many bytes.
     Write {
         node: usize,
         bytes: u8,
@@ -93,7 +97,7 @@ pub enum Step {
     Agent {
         node: usize,
     },
-    /// A packet of somebody who guesses.
+    /// A packet comes from somebody who guesses sequence numbers.
     Forge {
         seq: u32,
         ack: u32,
@@ -104,7 +108,7 @@ pub enum Step {
     },
 }
 
-/// What was sent says something else when it is sent again.
+/// A change of a segment, so that it says something else than the client's stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     pub how: u8,
@@ -132,7 +136,7 @@ impl Change {
             1 => swap(bytes, b" /b/", b" /a/"),
             2 => swap(bytes, b" /c", b" /b"),
             3 => swap(bytes, b"Length: ", b"Lengta: "),
-            // Line ends that some servers take.
+            // Some servers take these line ends.
             5 => swap(bytes, b"\r\n0\r\n\r\n", b"\r\n0\r\n\n\n"),
             4 | 6 if !bytes.is_empty() => {
                 let at = self.at as usize % bytes.len();
@@ -173,7 +177,7 @@ impl Trial {
     }
 }
 
-/// Where packets may end: behind heads and requests.
+/// Chooses where a packet that begins at `at` ends: often behind a head or a request.
 fn next_edge(rng: &mut Rng, mix: Mix, stream: &Stream, at: u32) -> u32 {
     let whole = rng.bool();
     let edge = |one: &crate::script::Extent| {
@@ -190,7 +194,7 @@ fn next_edge(rng: &mut Rng, mix: Mix, stream: &Stream, at: u32) -> u32 {
         .find(|&end| end > at)
         .unwrap_or(stream.len());
     if !mix.cuts_heads {
-        // In a body anywhere.
+        // In a body a packet may end anywhere.
         let inside = stream
             .requests
             .iter()
@@ -209,7 +213,7 @@ fn next_edge(rng: &mut Rng, mix: Mix, stream: &Stream, at: u32) -> u32 {
     }
 }
 
-/// Where a packet that is sent again may begin.
+/// Chooses where a packet that is sent again begins.
 fn old_begin(rng: &mut Rng, mix: Mix, stream: &Stream, cursor: u32) -> u32 {
     let one = stream.requests[rng.usize(..stream.requests.len())];
     let at = match rng.u8(..4) {

@@ -1,4 +1,5 @@
-//! One sequence: the client, the connection server, data servers and what is between them, step by step; and the rules.
+//! One sequence, step by step: the client, the connection server, the data servers and what is between them; and the
+//! rules that must hold.
 
 use std::collections::VecDeque;
 
@@ -13,10 +14,10 @@ use crate::script::Stream;
 use crate::socket::{Socket, is_before};
 use crate::step::{Fate, Step, Trial};
 
-/// What a rule says that does not hold.
+/// The result of a step. The error says which rule does not hold.
 pub type Checked = Result<(), String>;
 
-/// A packet that a door has let in, and the socket that was there then.
+/// A packet that a door has let in, and the number of the socket that was there then.
 struct LetIn {
     frame: Frame,
     socket: Option<u32>,
@@ -28,7 +29,7 @@ pub struct Node {
     let_in: VecDeque<LetIn>,
     ingress: VecDeque<Packet>,
     early: Vec<Packet>,
-    /// What the agent here has read, until its connection's socket has it.
+    /// What the agent here has read. The agent keeps it until the connection's socket has it.
     keeps: Vec<Packet>,
 }
 
@@ -37,34 +38,35 @@ pub struct World<'a> {
     pub trial: &'a Trial,
     pub stream: Stream,
     pub nodes: [Node; NODES.len()],
-    /// Packets and messages on their way, and to whom.
+    /// The packets that wait in the network on their way to the connection server.
     network: Vec<Packet>,
+    /// The messages on their way, each with its receiver.
     messages: Vec<(usize, Packet)>,
-    /// What the connection server knows.
+    /// The data server that the connection server takes for the owner.
     owner: Option<usize>,
-    /// Where the request begins that is being adopted, as far as it knows,
+    /// Where the request begins that is being adopted, as far as the connection server knows.
     adopting: Option<u32>,
-    /// and the newest acknowledgement.
+    /// The newest acknowledgement that the connection server knows.
     last_ack: u32,
-    /// How much of the responses the client has.
+    /// Up to which sequence number the client has the responses.
     pub heard: u32,
     /// Up to where the client knows that its data has come.
     pub acknowledged: u32,
-    /// The last of it that the client has acknowledged by itself.
+    /// The last acknowledgement that the client has sent by itself.
     said: u32,
-    /// What servers have accepted, and by which sockets.
+    /// The parts of the stream that servers have accepted: begin, end and the number of the socket.
     accepted: Vec<(u32, u32, u32)>,
     pub served: usize,
     sockets: u32,
-    /// The connection has ended with an error that its client hears of.
+    /// Whether the connection has ended with an error of which its client hears.
     pub is_refused: bool,
     pub tells: bool,
 }
 
-/// What a client sends before it hears of its server (bpf/connection_server/forwarder.h).
+/// How much a client may send before it hears of its server (bpf/connection_server/forwarder.h).
 const FIRST_FLIGHT: u32 = 64 << 10;
 
-/// Beside the data servers.
+/// The connection server as a receiver of messages. Smaller numbers are data servers.
 const TO_CONNECTION_SERVER: usize = NODES.len();
 
 impl<'a> World<'a> {
@@ -171,7 +173,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// No packet is on its way inside a node for as long as that.
+    /// Lets time pass. No packet stays inside a node for as long as that, so these packets are taken first.
     pub fn pass_time(&mut self, milliseconds: u16) -> Checked {
         for node in 0..NODES.len() {
             while !self.nodes[node].let_in.is_empty() || !self.nodes[node].ingress.is_empty() {
@@ -185,7 +187,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// The connection server has a packet of the client.
+    /// Gives the connection server a packet of the client.
     pub fn pass_on(&mut self, packet: Packet) -> Checked {
         let RawPacket { seq, ack, .. } = packet.raw;
         if is_before(self.last_ack, ack) {
@@ -226,7 +228,7 @@ impl<'a> World<'a> {
         self.send_message(node, packet, ADOPT, 0)
     }
 
-    /// A packet is at the door of this node.
+    /// Gives this node a packet.
     fn arrive(&mut self, node: usize, packet: Packet) -> Checked {
         if let Some(socket) = &self.nodes[node].socket {
             self.programs.set_socket(node, &socket.numbers, false);
@@ -274,7 +276,7 @@ impl<'a> World<'a> {
                 self.owner = NODES
                     .iter()
                     .position(|&one| one == packet.raw.header.be_data);
-                // As bpf/connection_server/find/moved_on.h.
+                // This follows bpf/connection_server/find/moved_on.h.
                 let with = u64::from_be(packet.raw.header.tcb.be_resume);
                 if with >> 32 != 0 {
                     self.adopting = Some(with as u32);
@@ -297,7 +299,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The data servers are asked who has the connection, and the packet goes there.
+    /// Asks which data server has the connection, and sends the packet there.
     fn claim(&mut self, mut packet: Packet) -> Checked {
         packet.raw.peer = 0;
         packet.raw.header = LccpHeader::default();
@@ -351,7 +353,8 @@ impl<'a> World<'a> {
         self.check_door(node)
     }
 
-    /// TCP drops the next one. Not one that the program has made, whose sum is right if that of what it was made of is.
+    /// Lets TCP drop the next packet, but not one that the program has made. The checksum of such a packet is right if
+    /// that of the packet is right from which it was made.
     fn drop_let_in(&mut self, node: usize) {
         let let_in = &mut self.nodes[node].let_in;
         if let_in
@@ -385,12 +388,12 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The server writes so much of its answers.
+    /// Lets the server write so many bytes of its answers.
     fn write(&mut self, node: usize, bytes: u8) {
         let Some(socket) = &mut self.nodes[node].socket else {
             return;
         };
-        // It has seen no more than it has read.
+        // The server has seen no more than it has read.
         let has_read = socket.numbers.copied_seq == socket.numbers.rcv_nxt;
         if socket.unsaid.is_empty() && has_read && socket.answered < socket.reader.whole.len() {
             socket
@@ -412,7 +415,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// An empty packet says how much the client has heard.
+    /// Sends an empty packet that acknowledges what the client has received.
     pub fn acknowledge(&mut self) -> Checked {
         if self.owner.is_none() {
             return Ok(());
@@ -499,7 +502,8 @@ impl<'a> World<'a> {
         self.nodes[node].keeps = frames.collect();
     }
 
-    /// Who knows no number changes nothing. Guesses that are near a number are left out.
+    /// Checks that a packet of somebody who knows no sequence number changes nothing. Guesses near a right number are
+    /// left out.
     fn forge(&mut self, seq: u32, ack: u32, bytes: u16) -> Checked {
         let Some(owner) = self.owner else {
             return Ok(());
@@ -527,7 +531,7 @@ impl<'a> World<'a> {
         };
         let let_in = self.nodes[owner].let_in.len();
         self.arrive(owner, packet)?;
-        // TCP takes it at once, as nothing else is to happen meanwhile.
+        // TCP takes the packet at once, because nothing else is to happen meanwhile.
         if self.nodes[owner].let_in.len() > let_in {
             let forged = self.nodes[owner].let_in.pop_back();
             self.nodes[owner]
@@ -560,7 +564,7 @@ impl<'a> World<'a> {
         format!("{socket:?} {door:?} {:?}", self.owner)
     }
 
-    /// A server has accepted these bytes.
+    /// Checks the bytes that a server has accepted.
     fn check_accepted(&mut self, node: usize, begin: u32, bytes: &[u8]) -> Checked {
         let Some(socket) = &mut self.nodes[node].socket else {
             return Ok(());
@@ -571,7 +575,7 @@ impl<'a> World<'a> {
             begin.wrapping_sub(isn).wrapping_add(bytes.len() as u32),
         );
         for &(other_from, other_to, id) in &self.accepted {
-            // Who says two things with the same numbers has asked twice.
+            // A client that sends two contents with the same sequence numbers has asked twice.
             if !self.trial.mix.is_hostile && id != socket.id && from < other_to && other_from < to {
                 return Err(format!("two servers read {from}..{to}"));
             }
@@ -607,7 +611,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// What the door knows is what is so.
+    /// Checks that what the door knows is true.
     fn check_door(&self, node: usize) -> Checked {
         let Some(socket) = self.nodes[node]
             .socket
@@ -648,7 +652,7 @@ impl<'a> World<'a> {
         self.check_truth(&door)
     }
 
-    /// Of a client that tells everybody the same, all doors know the truth.
+    /// Checks the door against the client's stream, if the client never changes what it has sent.
     fn check_truth(&self, door: &Door) -> Checked {
         if self.trial.mix.is_hostile {
             return Ok(());
@@ -694,7 +698,7 @@ impl<'a> World<'a> {
         )
     }
 
-    /// All that is on its way comes, until nothing is; and everybody does what there is to do.
+    /// Delivers all that is on its way, until nothing is left, and lets everybody do what there is to do.
     pub fn settle(&mut self) -> Checked {
         for _ in 0..200 {
             let mut is_still = self.messages.is_empty() && self.network.is_empty();
@@ -729,7 +733,7 @@ impl<'a> World<'a> {
         Err("packets go round and round".into())
     }
 
-    /// User space tries again what waits there, and what it keeps.
+    /// Lets user space try again to send in what waits there and what it keeps.
     pub fn try_again(&mut self) -> Checked {
         (0..NODES.len()).try_for_each(|node| {
             self.send_early(node)?;
@@ -737,7 +741,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Whether a server waits for word that its client has what it has said.
+    /// Whether a server waits for the acknowledgement of something that it has written.
     pub fn is_unheard(&self) -> bool {
         let numbers = |node: &Node| node.socket.as_ref().map(|one| one.numbers);
         let waits = |one: native::Numbers| one.snd_una != one.write_seq;
@@ -749,7 +753,8 @@ impl<'a> World<'a> {
     }
 }
 
-/// As crates/core/src/early.rs: of two that begin alike the longer one waits.
+/// Adds a packet to those that wait, as crates/core/src/early.rs does: of two that begin at the same number the
+/// longer one waits.
 fn wait(early: &mut Vec<Packet>, packet: Packet) {
     match early.iter_mut().find(|one| one.raw.seq == packet.raw.seq) {
         Some(same) if same.payload.len() >= packet.payload.len() => {}
@@ -758,7 +763,8 @@ fn wait(early: &mut Vec<Packet>, packet: Packet) {
     }
 }
 
-/// Each request begins with a frame, as the agent sends them; what is behind a chunked one's head is one.
+/// Cuts the text into frames as the agent does. Each request begins a frame, and what is behind the head of a chunked
+/// request is one frame.
 fn parts(mut text: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     while !text.is_empty() {
@@ -780,7 +786,7 @@ fn parts(mut text: &[u8]) -> Vec<&[u8]> {
     parts
 }
 
-/// What a server says to a request.
+/// The answer of a server to the request with this number.
 fn answer(number: usize, is_head: bool) -> String {
     let (framing, body) = match number % 2 {
         0 => ("Content-Length: 5", "hello"),
@@ -796,7 +802,8 @@ fn pick<T>(from: &[T], which: u8) -> Option<usize> {
     (!from.is_empty()).then(|| usize::from(which) % from.len())
 }
 
-/// Once TCP has the head that was judged last, the door and the server's own reading agree where the next request begins.
+/// Whether the door and the server's own reading agree where the next request begins, once TCP has the head that was
+/// judged last.
 fn matches_reader(door: &Door, rcv_nxt: u32, reader: &Reader) -> bool {
     match &reader.state {
         State::Head(head) => head.is_empty() && door.next == rcv_nxt,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Instead of libbpf's, where bpf/ is compiled for this machine: the helpers are functions of ../kernel.c. */
+/* Stands for libbpf's header where bpf/ is compiled for this machine. The helpers are functions of ../kernel.c. */
 #ifndef NATIVE_BPF_HELPERS_H
 #define NATIVE_BPF_HELPERS_H
 
@@ -48,7 +48,7 @@ long bpf_skb_change_tail(struct __sk_buff *skb, __u32 bytes, __u64 flags);
 long bpf_redirect(__u32 ifindex, __u64 flags);
 long bpf_clone_redirect(struct __sk_buff *skb, __u32 ifindex, __u64 flags);
 
-/* No sum is modelled: TCP here takes what comes. */
+/* Checksums are not modelled: TCP here takes what comes. */
 static inline long bpf_l3_csum_replace(void *skb, __u32 at, __u64 from, __u64 to, __u64 size)
 {
 	return 0;
@@ -69,7 +69,7 @@ static inline __s64 bpf_csum_update(void *skb, __u32 sum)
 	return 0;
 }
 
-/* Of code that is compiled with the door and never runs here: XDP, sockops. */
+/* Helpers of code that is compiled with the door and never runs here: XDP, sockops. */
 long bpf_xdp_load_bytes(struct xdp_md *ctx, __u32 at, void *to, __u32 bytes);
 long bpf_xdp_store_bytes(struct xdp_md *ctx, __u32 at, void *from, __u32 bytes);
 long bpf_xdp_adjust_head(struct xdp_md *ctx, int bytes);

@@ -1,5 +1,5 @@
-//! ADOPT for ports that a connection here has: of the same connection from before it came here, or of
-//! another one. The first is delivered and does no harm, the second ends what is here.
+//! ADOPT for ports that a connection here already has. A packet of the same connection, from before that came here, is
+//! delivered and does no harm. A packet of another connection ends the one that is here.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 
@@ -15,17 +15,19 @@ use crate::{
 };
 
 const DUPLICATE: Counted<'_> = &[("ds_duplicate", 1)];
-/// `BEHIND_SEQ` and `BEHIND_ACK` of bpf/data_server/adopt/adopt.h.
+/// `BEHIND_SEQ` of bpf/include/socket_lookup.h: a sequence number that is this far behind is another connection's.
 const SEQ: u32 = 1 << 20;
+/// `BEHIND_ACK` of the same header: the limit for acknowledgement numbers.
 const ACK: u32 = 1 << 28;
 
-/// A request in the middle of a connection, as this data server adopted it.
+/// Returns a request in the middle of a connection, with which this data server adopts it.
 fn middle(client: &Client) -> Segment {
     let middle = client.later(COOKIE, SEQ as usize, ACK);
     middle.flags("PA").payload(GET)
 }
 
-/// What a client says again and again, lost or late on its way through other data servers.
+/// A client's retransmission from before the connection came here, which was late on its way through other data
+/// servers, is delivered as a duplicate.
 #[test]
 fn what_was_before_is_delivered() {
     on_own_host(|| {
@@ -53,7 +55,7 @@ fn what_was_before_is_delivered() {
             expect(&node, DUPLICATE);
             assert!(nothing_to_accept(&listener), "{seq}, {ack}");
 
-            // Once more when the server has answered and the client said more.
+            // The same ADOPT comes once more after the server has answered and the client has sent more.
             (&stream).write_all(BEGINNING).unwrap();
             let mut more = request.clone().payload("more");
             more.seq = more.seq.wrapping_add(GET.len() as u32);
@@ -70,7 +72,7 @@ fn what_was_before_is_delivered() {
     });
 }
 
-/// Too far behind, or ahead, in either number: another connection.
+/// A packet whose sequence or acknowledgement number is too far behind, or ahead, is another connection's.
 #[test]
 fn another_connection_ends_it() {
     on_own_host(|| {

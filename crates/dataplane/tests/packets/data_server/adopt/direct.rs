@@ -1,4 +1,4 @@
-//! Packets that aware clients send here themselves, inside another to this node's own address.
+//! Packets that aware clients send to this data server directly, each inside another packet to this node's own address.
 
 use std::{
     io::Write as _,
@@ -29,7 +29,7 @@ use crate::{
     table::{self, Case, Out},
 };
 
-/// A request that has come directly and is let in.
+/// Counters of a request that has come directly and is let in.
 const LET_IN: Counted<'_> = &[
     ("ds_direct", 1),
     ("ds_door_request", 1),
@@ -41,7 +41,7 @@ fn framed(packet: &[u8]) -> Vec<u8> {
     ethernet(CLIENT_MAC, ds_mac(0), EtherType::IPV4, packet)
 }
 
-/// As the client's agent sends it.
+/// Returns the frame of a packet inside another, as the client's agent sends it.
 fn wrapped(packet: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
     framed(&ip_packet(IpNumber::IPV4, from, to, packet))
 }
@@ -77,7 +77,7 @@ fn a_connection_gets_what_is_inside() {
     });
 }
 
-/// Nobody can say more with it than with a packet to the cluster address.
+/// A packet inside another can do no more than a packet to the cluster address.
 #[test]
 fn nothing_else_comes_of_it() {
     on_own_host(|| {
@@ -141,7 +141,8 @@ fn nothing_else_comes_of_it() {
     });
 }
 
-/// Where owners route the same holds: another's name is refused, and a stranger gets no answer.
+/// The same holds for a service with a door: a packet in another client's name is refused, and a stranger gets no
+/// answer.
 #[test]
 fn by_owners_nothing_else_comes_of_it_either() {
     on_own_host(|| {
@@ -161,22 +162,23 @@ fn by_owners_nothing_else_comes_of_it_either() {
     });
 }
 
-/// The client sends it here itself, over the loopback.
+/// Sends a client's packet directly to this node, over the loopback.
 fn send_direct(packet: &Segment) {
     let (from, inside) = (*packet.from.ip(), packet.packet());
     send_ip(ds(0), &ip_packet(IpNumber::IPV4, from, ds(0), &inside));
 }
 
-/// What an aware client is told with the first bytes of each socket: this data server's address.
+/// Returns the TCP option that tells an aware client this data server's address, with the first bytes of each socket.
 fn here() -> [u8; 10] {
     let [a, b, c, d] = ds(0).octets();
     [253, 12, b'B', b'T', b'N', 1, a, b, c, d]
 }
 
-/// The same connection as of [`owned`], but its client is aware, has been told, and sends here itself.
+/// Returns a connection like that of [`owned`] whose client is aware: it was told where this data server is, and sends
+/// directly to it.
 fn aware(mut live: Live) -> Live {
     in_this_namespace(&live.node);
-    // That of the connection before, which ends.
+    // The connection before this one ends, and its socket sends a segment without data.
     live.has_acks = true;
     live.client = Client::fresh();
     let Message::Adopt {
@@ -198,7 +200,8 @@ fn aware(mut live: Live) -> Live {
     live
 }
 
-/// The server answers and says where it is; its client acknowledges that here.
+/// Has the server answer, and checks that the answer says where this data server is. The client acknowledges it
+/// directly to this node.
 fn answers(live: &mut Live) {
     (&live.stream).write_all(live.answer).unwrap();
     let response = live.response();
@@ -210,7 +213,8 @@ fn answers(live: &mut Live) {
     expect(&live.node, DELIVERED);
 }
 
-/// With this request the connection goes.
+/// Sends a request for data server 1 directly to this node, checks that the connection goes there with it, and returns
+/// the request.
 #[track_caller]
 fn goes_directly(live: &Live) -> Segment {
     let request = request(live, ELSEWHERE);
@@ -232,7 +236,9 @@ fn by_owners_a_request_for_another_pool_takes_its_connection_there() {
     });
 }
 
-/// Its client does not know yet. The connection server, which may not have heard of it, is told again, though it has not sent this.
+/// A client that does not know yet that its connection has gone still sends to this node, and its packets follow the
+/// connection. The connection server, which may not have heard of the handover, is told again, though it did not send
+/// these packets.
 #[test]
 fn by_owners_what_comes_for_one_that_has_gone_follows_it() {
     on_own_host(|| {
@@ -252,7 +258,7 @@ fn by_owners_what_comes_for_one_that_has_gone_follows_it() {
             expect(&live.node, &[("ds_direct", 1), ("ds_door_followed", 1)]);
             follows(&live, packet);
         }
-        // In another's name nothing follows.
+        // A packet in another's name does not follow the connection.
         let forged = ip_packet(IpNumber::IPV4, ds(1), ds(0), &ack.packet());
         send_ip(ds(0), &forged);
         expect(&live.node, &[("ds_direct_refused", 1)]);
@@ -260,7 +266,7 @@ fn by_owners_what_comes_for_one_that_has_gone_follows_it() {
     });
 }
 
-/// Whatever it says.
+/// A body is no request, whatever it says.
 #[test]
 fn by_owners_a_body_is_no_request() {
     on_own_host(|| {
@@ -285,7 +291,8 @@ fn by_owners_a_body_is_no_request() {
     });
 }
 
-/// The agent reads it, and its server, which gets the connection back, tells the client as well.
+/// The agent reads what the door cannot. When the server gets the connection back, its new socket tells the client
+/// where it is as well.
 #[test]
 fn by_owners_the_agent_reads_what_the_door_cannot() {
     on_own_host(|| {
@@ -324,7 +331,7 @@ fn by_owners_the_agent_reads_what_the_door_cannot() {
     });
 }
 
-/// This host may have tunnels of its own.
+/// A packet inside another that is for no service may belong to a tunnel of this host's own.
 #[test]
 fn what_is_not_for_a_service_passes() {
     let node = Node::ds();

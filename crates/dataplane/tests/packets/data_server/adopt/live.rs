@@ -34,12 +34,12 @@ fn an_adopted_connection_is_the_servers() {
         assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
         expect_bytes(&stream, GET);
 
-        // Twice is once.
+        // A second ADOPT with the same packet is a duplicate.
         send_adopt(&node, &client.get(COOKIE));
         expect(&node, &[("ds_duplicate", 1)]);
         assert!(nothing_to_accept(&listener));
 
-        // What comes next finds the socket, in FORWARD as it would unwrapped.
+        // The packets that follow find the socket, in FORWARD as they would without a message around them.
         let next = client.later(COOKIE, GET.len(), 0);
         forward(&node, &next.clone().flags("PA").payload("more"));
         expect(&node, FORWARDED);
@@ -48,7 +48,7 @@ fn an_adopted_connection_is_the_servers() {
         expect(&node, FORWARDED);
         assert_eq!((&stream).read(&mut [0; 16]).unwrap(), 0);
 
-        // A duplicate is still one when the client has said all.
+        // An ADOPT that comes again is a duplicate also after the client's FIN.
         send_adopt(&node, &client.get(COOKIE));
         expect(&node, &[("ds_duplicate", 1)]);
         (&stream).write_all(b"an answer").unwrap();
@@ -56,7 +56,7 @@ fn an_adopted_connection_is_the_servers() {
     });
 }
 
-/// Whatever a client may have offered, the kernel makes a socket of it.
+/// The kernel makes a socket whatever options the client has offered.
 #[test]
 fn every_kind_of_client() {
     let kinds: [(&str, fn(&mut TcbPart), fn(Segment) -> Segment); 8] = [
@@ -133,7 +133,7 @@ fn every_kind_of_listener() {
     }
 }
 
-/// Every process of the group gets some.
+/// Every listener of a reuseport group gets some of the connections.
 #[test]
 fn a_reuseport_group() {
     on_own_host(|| {
@@ -164,14 +164,14 @@ fn a_service_whose_server_speaks_first() {
         expect(&node, &[("ds_adopted", 1)]);
         (&stream).write_all(b"220 ready\r\n").unwrap();
 
-        // The client's words carry the same numbers as the ACK, so they come as an ADOPT again.
+        // The client's first data carries the same numbers as its ACK, so it comes as an ADOPT again.
         send_adopt(&node, &ack.flags("PA").payload("EHLO\r\n"));
         expect(&node, &[("ds_duplicate", 1)]);
         expect_bytes(&stream, b"EHLO\r\n");
     });
 }
 
-/// The request and the client's FIN in one packet; then that packet once more.
+/// The request and the client's FIN come in one packet, and then that packet comes once more.
 #[test]
 fn a_client_that_closes_at_once() {
     on_own_host(|| {
@@ -192,7 +192,7 @@ fn a_client_that_closes_at_once() {
     });
 }
 
-/// What overtakes its ADOPT is lost without a RST, and comes again.
+/// A packet that overtakes its ADOPT is dropped without a RST, and its client sends it again.
 #[test]
 fn the_second_segment_first() {
     on_own_host(|| {
@@ -216,7 +216,7 @@ fn the_second_segment_first() {
     });
 }
 
-/// The kernel assigns no socket of an MPTCP listener. The daemon's own takes the connection then.
+/// The kernel assigns no socket of an MPTCP listener, so the daemon's own listener takes the connection and relays it.
 #[test]
 fn an_mptcp_listener_is_relayed_to() {
     on_own_host(|| {

@@ -27,7 +27,7 @@ pub const FORWARDED: Counted<'_> = &[("ds_forwarded", 1)];
 /// The connection server's cookie.
 pub const COOKIE: u32 = 0xfeed_0001;
 
-/// The namespace's loopback with the program on it.
+/// Returns data server 0 with its program attached to the namespace's loopback. The service WEB has a door.
 pub fn attached() -> Node {
     let node = Node::attached_ds(ARRIVES_AT);
     assert_eq!(*WEB.ip(), CLUSTER);
@@ -35,7 +35,7 @@ pub fn attached() -> Node {
     node
 }
 
-/// The doors of WEB judge requests, and it has these flags besides.
+/// Gives the service WEB a door, which judges its requests, and sets these flags as well.
 pub fn owns(node: &Node, flags: u32) {
     let service = Service {
         flags: (SERVICE_OWNER | flags) as u16,
@@ -46,7 +46,8 @@ pub fn owns(node: &Node, flags: u32) {
         .unwrap();
 }
 
-/// Nobody judges what is said to WEB, as where a service has one pool, and its connections stay.
+/// Takes the door from the service WEB, as where a service has one pool: no request is judged, and connections stay at
+/// this data server.
 pub fn judges_nothing(node: &Node) {
     (node
         .plane()
@@ -58,7 +59,7 @@ pub fn adopted(node: &Node, listener: &TcpListener, client: &Client) -> TcpStrea
     adopted_so(node, listener, client, ADOPTED)
 }
 
-/// The same, and so it is counted.
+/// Like [`adopted`], but expects that exactly the counters `counted` move.
 fn adopted_so(
     node: &Node,
     listener: &TcpListener,
@@ -72,46 +73,48 @@ fn adopted_so(
     stream
 }
 
-/// A data server, its listener, and one connection that has come so far: its client has had an answer to
-/// its request, and acknowledged it.
+/// A data server, its listener, and one adopted connection. If the constructor does not say otherwise, the server has
+/// answered the first request, and the client has acknowledged the answer.
 pub struct Live {
     pub node: Node,
     pub listener: TcpListener,
     pub wire: Wire,
     pub client: Client,
     pub stream: TcpStream,
-    /// What the server writes each time.
+    /// What the server writes as each of its answers.
     pub answer: &'static [u8],
-    /// Whether acknowledgements leave that are not looked at.
+    /// Whether segments without data may be on the wire, which [`Live::message_to`] then skips.
     pub has_acks: bool,
+    /// Number of bytes that the client has sent.
     pub sent: usize,
-    /// How often the server has answered, or is to have when the client acknowledges.
+    /// Number of answers that [`Live::ack`] acknowledges. The server may still have to write the last one.
     pub answers: u32,
 }
 
 /// What the server answers to each request.
 pub const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 
-/// The first part of an answer, and whatever else the server writes is a part of it too.
+/// The first part of an answer. Whatever else the server writes is a part of the same answer.
 pub const BEGINNING: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
 
 impl Live {
-    /// The connection server and the next data server are where [`Live::wire`] sees what they get.
+    /// Returns a connection whose first request is answered. [`Live::wire`] sees what is sent to the connection server
+    /// and to data server 1.
     pub fn answered() -> Self {
         Self::answered_at(attached())
     }
 
-    /// The same at this node.
+    /// Like [`Live::answered`], at this node.
     pub fn answered_at(node: Node) -> Self {
         Self::answered_with(node, ANSWER)
     }
 
-    /// The same, but the response goes on.
+    /// Like [`Live::answered`], but the response goes on: the server has written only [`BEGINNING`].
     pub fn answering() -> Self {
         Self::answering_at(attached())
     }
 
-    /// The same at this node.
+    /// Like [`Live::answering`], at this node, whose service WEB gets a door.
     pub fn answering_at(node: Node) -> Self {
         owns(&node, 0);
         Self::answered_with(node, BEGINNING)
@@ -125,22 +128,23 @@ impl Live {
         live
     }
 
-    /// The same, but the server has not even read the request.
+    /// Returns a connection whose server has not even read the request.
     pub fn adopted() -> Self {
         Self::adopted_at(attached())
     }
 
-    /// The same at this node, which is attached to the loopback.
+    /// Like [`Live::adopted`], at this node, which is attached to the loopback.
     pub fn adopted_at(node: Node) -> Self {
         Self::adopted_so(node, ADOPTED)
     }
 
-    /// An answered connection whose owner, this node, sees to whose its requests are: WEB has these flags besides.
+    /// Returns an answered connection at this node. The service WEB gets a door, which judges whose each request is,
+    /// and these flags as well.
     pub fn owned(node: Node, flags: u32) -> Self {
         Self::owned_as(node, flags, &[])
     }
 
-    /// The same, and its first request counts for this too.
+    /// Like [`Live::owned`], but the first request also moves the counters `counted`.
     pub fn owned_as(node: Node, flags: u32, counted: Counted<'_>) -> Self {
         owns(&node, flags);
         let mut live = Self::adopted_so(node, &[ADOPTED, counted].concat());
@@ -176,7 +180,7 @@ impl Live {
         }
     }
 
-    /// Another connection of this data server comes as far as the first one has.
+    /// Begins another connection of this data server in place of the one before: its first request is answered as well.
     pub fn another(&mut self) {
         self.client = Client::fresh();
         self.stream = adopted(&self.node, &self.listener, &self.client);
@@ -185,20 +189,20 @@ impl Live {
         self.answer();
     }
 
-    /// The server answers, and the client acknowledges all of it.
+    /// Has the server write its answer, and the client acknowledge all of it.
     fn answer(&mut self) {
         self.write();
         forward(&self.node, &self.ack());
         expect(&self.node, FORWARDED);
     }
 
-    /// The server answers.
+    /// Has the server write its answer, which the kernel sends as one segment.
     pub fn write(&mut self) {
         (&self.stream).write_all(self.answer).unwrap();
         assert_eq!(self.response().payload(), self.answer);
     }
 
-    /// What the server writes next, as the kernel sends it.
+    /// Returns the next segment with data that the kernel sends.
     #[track_caller]
     pub fn response(&self) -> Response {
         loop {
@@ -209,7 +213,7 @@ impl Live {
         }
     }
 
-    /// The next segment to the client, as the kernel sends it.
+    /// Returns the next segment that the kernel sends to the client, with or without data.
     #[track_caller]
     pub fn said(&self) -> Response {
         loop {
@@ -220,18 +224,19 @@ impl Live {
         }
     }
 
-    /// The client has nothing to say but that it has one answer.
+    /// Returns a segment in which the client only acknowledges the answers that it has.
     pub fn ack(&self) -> Segment {
         self.client
             .later(COOKIE, self.sent, self.answers * self.answer.len() as u32)
     }
 
-    /// The client's next request.
+    /// Returns the client's next request.
     pub fn request(&self) -> Segment {
         self.ack().flags("PA").payload(GET)
     }
 
-    /// The server has got a request of so many bytes more, answers it too, and the client acknowledges that.
+    /// Has the server answer another request, of this many bytes, that it has got already. The client acknowledges the
+    /// answer.
     pub fn answer_another(&mut self, bytes: usize) {
         self.sent += bytes;
         self.write();
@@ -240,7 +245,8 @@ impl Live {
         expect(&self.node, FORWARDED);
     }
 
-    /// The next message on the wire is from here to `to`, which has this MAC address.
+    /// Returns the next message on the wire, and checks that it goes from this node to `to`, which has this MAC
+    /// address.
     #[track_caller]
     pub fn message_to(&self, to: Ipv4Addr, mac: [u8; 6]) -> Sent {
         let mut packet = self.wire.next();
@@ -255,7 +261,8 @@ impl Live {
         message
     }
 
-    /// Nothing else was sent until now: what is sent now is the next.
+    /// Checks that nothing else was sent until now: it sends a stranger's packet, and the NONE for that is the next
+    /// message on the wire.
     #[track_caller]
     pub fn nothing_sent(&self) {
         let stranger = Client::fresh().later(COOKIE, 1, 1);
@@ -266,7 +273,7 @@ impl Live {
     }
 }
 
-/// A segment of the host's kernel, whose checksum the interface would have completed.
+/// A segment that the host's kernel sends. Its checksum is not complete: the interface would complete it.
 pub struct Response(Packet);
 
 impl Response {
@@ -297,7 +304,7 @@ pub fn forward(node: &Node, packet: &Segment) {
     send(node, &lccp::forward(&client), packet);
 }
 
-/// A packet that was broken on its way: its checksum is wrong.
+/// Forwards a packet with a wrong TCP checksum, as if it had been damaged on its way.
 pub fn forward_broken(node: &Node, packet: &Segment) {
     const CHECKSUM_AT: usize = 36;
     let client = Client {
@@ -314,7 +321,7 @@ pub fn send(node: &Node, message: &Message, packet: &Segment) {
     send_bytes(node, message, &packet.packet());
 }
 
-/// An ADOPT that another data server sends.
+/// Sends an ADOPT in the name of data server 1.
 pub fn send_adopt_from_data_server(node: &Node, client: &Client, packet: &Segment) {
     send_bytes_from(ds(1), node, &adopt(client), &packet.packet());
 }
@@ -333,21 +340,23 @@ fn send_bytes_from(from: Ipv4Addr, node: &Node, message: &Message, packet: &[u8]
     send_lccp_from(from, own, &bytes);
 }
 
-/// How the daemon of this node sends a packet in: by this interface, as this frame.
+/// Index of the loopback interface, by which the daemon of this node sends packets in.
 pub const LOOPBACK: u32 = 1;
 
+/// Returns the frame as which the daemon of this node sends the packet in.
 pub fn frame_here(packet: &Segment) -> Vec<u8> {
     const ETHERNET: [u8; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     [&ETHERNET[..], &packet.packet()].concat()
 }
 
-/// Exactly these counters have moved since the last look; packets may still be on their way.
+/// Checks that exactly these counters have moved since the last look. It waits up to five seconds, because packets may
+/// still be on their way.
 #[track_caller]
 pub fn expect(node: &Node, counted: Counted<'_>) {
     has_counted(node, counted).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// The same, or what else has moved.
+/// Does what [`expect`] does, but returns an error that says which counters have moved.
 pub fn has_counted(node: &Node, counted: Counted<'_>) -> Result<(), String> {
     let until = Instant::now() + Duration::from_secs(5);
     let mut moved = node.moved();
@@ -368,7 +377,7 @@ pub fn has_counted(node: &Node, counted: Counted<'_>) -> Result<(), String> {
     Err(format!("expected {counted:?}, saw {moved:?}"))
 }
 
-/// This counter has moved since the last look, whatever else has.
+/// Waits until this counter has moved since the last look, whatever other counters have moved.
 #[track_caller]
 pub fn await_counted(node: &Node, name: &str) {
     let until = Instant::now() + Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! Ports used again while an older connection still holds them: it gives way.
+//! A client's port is used again while an older connection still holds it: the older connection ends.
 
 use std::{
     io::{ErrorKind, Read as _},
@@ -17,7 +17,7 @@ use crate::{
     segment::{Client, GET},
 };
 
-/// With a connection that has read its request.
+/// Runs `then` with an adopted connection whose server has read its request.
 fn with_older(then: impl FnOnce(Node, TcpListener, Client, TcpStream) + Send) {
     on_own_host(|| {
         let listener = listen(WEB);
@@ -29,8 +29,8 @@ fn with_older(then: impl FnOnce(Node, TcpListener, Client, TcpStream) + Send) {
     });
 }
 
-/// The client is gone without a word and its port is used again: the old connection ends, the new one
-/// begins, and nothing went out in between.
+/// A client has vanished without FIN or RST, and its port is used again: the old connection ends, the new one begins,
+/// and nothing is sent in between.
 #[test]
 fn an_older_connection_gives_way() {
     with_older(|node, listener, old, stream| {
@@ -45,8 +45,8 @@ fn an_older_connection_gives_way() {
     });
 }
 
-/// Not at the word of a data server, which hears nothing of what clients send: the older one lives, until a connection server
-/// says the same.
+/// An ADOPT of a data server does not end another connection, because a data server does not see what clients send. The
+/// older connection goes on until a connection server sends the same ADOPT.
 #[test]
 fn a_data_server_ends_no_other_connection() {
     with_older(|node, listener, old, _stream| {
@@ -80,7 +80,9 @@ fn time_wait_gives_way() {
     });
 }
 
-/// Its SYN came by another connection server than its first request: the one that this came by has still an entry of the old one.
+/// The SYN of a later connection came by another connection server than its first request. The one that got the request
+/// still has an entry of the old connection, so it sends the request as FORWARD. The old connection's socket in
+/// TIME_WAIT does not get it.
 #[test]
 fn time_wait_has_nothing_of_a_later_connection() {
     on_own_host(|| {
@@ -102,14 +104,14 @@ fn time_wait_has_nothing_of_a_later_connection() {
 
         forward(&node, &old.again().get(COOKIE ^ 0x55));
         expect(&node, &[("ds_none", 1)]);
-        // What the client of the old one says again is answered as ever.
+        // What the old connection's client sends again still reaches TIME_WAIT, and is answered.
         forward(&node, &fin);
         expect(&node, FORWARDED);
     });
 }
 
-/// Whether the connection of this host is in TIME_WAIT, and its socket gone: the kernel may get to a packet only after it was
-/// counted, and both are there for a moment.
+/// Whether the host's only connection is in TIME_WAIT, and its full socket is gone. The kernel may handle a packet only
+/// after the program has counted it, and for a moment both sockets are there.
 fn is_in_time_wait() -> bool {
     let sockets = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap();
     let states = sockets

@@ -1,4 +1,4 @@
-//! ADOPT of a connection in the middle of a response: into the agent that has the rest.
+//! ADOPT of a connection in the middle of a response: the agent that has the rest of the response gets the connection.
 
 use std::{
     net::{Ipv4Addr, SocketAddr, SocketAddrV4},
@@ -44,14 +44,15 @@ fn an_acknowledgement_is_adopted_into_the_agent() {
         assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
         expect(&node, &[("ds_resumed", 1)]);
         assert!(nothing_to_accept(&server));
-        // Twice is once.
+        // A second ADOPT with the same packet is a duplicate.
         send_resumed(&node, &client, &ack);
         expect(&node, &[("ds_duplicate", 1)]);
         assert!(nothing_to_accept(&agent));
     });
 }
 
-/// What the client has got from somebody else meanwhile, this socket never sent: it is an older one.
+/// The client acknowledges more than this socket has sent, so another data server has sent that meanwhile. The socket
+/// is out of date, and ends.
 #[test]
 fn a_socket_that_was_overtaken_ends() {
     on_own_host(|| {
@@ -69,7 +70,7 @@ fn a_socket_that_was_overtaken_ends() {
     });
 }
 
-/// Never into the server, which would wait for a request.
+/// Without an agent the ADOPT is refused. The server does not get the connection, because it would wait for a request.
 #[test]
 fn without_an_agent_it_is_refused() {
     on_own_host(|| {
@@ -82,7 +83,8 @@ fn without_an_agent_it_is_refused() {
     });
 }
 
-/// The rest of a response is on its way, `left` bytes of it, on a connection whose owner is this node from now on.
+/// Returns a connection that the agent here has resumed, and whose owner this node is from then on. `left` bytes of its
+/// response are still to be sent; with 0 the response is complete.
 fn resumed(left: u64) -> Live {
     let mut live = owned();
     live.listener = listen(AGENT);
@@ -115,7 +117,8 @@ fn resumed(left: u64) -> Live {
     live
 }
 
-/// The agent's socket has a door like any other: what comes next is let in there, or goes with the connection.
+/// The agent's socket has a door like any other: the next request is let in there, or the connection goes to another
+/// data server with it.
 #[test]
 fn behind_the_rest_the_door_judges() {
     on_own_host(|| {
@@ -131,7 +134,7 @@ fn behind_the_rest_the_door_judges() {
     });
 }
 
-/// In the middle of it the connection stays.
+/// While the rest of a response is still being sent, the connection stays: a request for another data server waits.
 #[test]
 fn the_rest_comes_before_what_is_another_s() {
     on_own_host(|| {
@@ -141,7 +144,7 @@ fn the_rest_comes_before_what_is_another_s() {
     });
 }
 
-/// A duplicate of the acknowledgement is nothing new.
+/// A second ADOPT with the same acknowledgement is a duplicate also where the connection has a door.
 #[test]
 fn an_owned_one_twice_is_once() {
     on_own_host(|| {

@@ -17,7 +17,7 @@ use crate::{
     segment::{Client, GET},
 };
 
-/// As much of `struct tcp_info` as every kernel has: it grows from one to the next.
+/// Number of words of `struct tcp_info` that every kernel has. Later kernels append to the structure.
 const INFO_WORDS: usize = 21;
 const CWND_AT: usize = std::mem::offset_of!(libc::tcp_info, tcpi_snd_cwnd) / size_of::<u32>();
 const UNACKED_AT: usize = std::mem::offset_of!(libc::tcp_info, tcpi_unacked) / size_of::<u32>();
@@ -32,25 +32,25 @@ sockopt_impl!(
 );
 
 const CWND: u16 = 77;
-/// What a kernel begins with (RFC 6928).
+/// Congestion window, in segments, with which a kernel begins a connection (RFC 6928).
 const OF_A_NEW_ONE: u32 = 10;
 
 fn cwnd_of(stream: &TcpStream) -> u32 {
     getsockopt(&stream.as_fd(), TcpInfo).unwrap()[CWND_AT]
 }
 
-/// How many segments TCP believes to be on their way.
+/// Returns the number of segments that TCP believes to be on their way.
 pub fn in_flight_of(stream: &TcpStream) -> u32 {
     getsockopt(&stream.as_fd(), TcpInfo).unwrap()[UNACKED_AT]
 }
 
-/// How often TCP has doubled the time after which it tries again.
+/// Returns how often TCP has doubled its retransmission timeout.
 pub fn backoff_of(stream: &TcpStream) -> u8 {
     let words = getsockopt(&stream.as_fd(), TcpInfo).unwrap();
     words[BACKOFF_AT / size_of::<u32>()].to_ne_bytes()[BACKOFF_AT % size_of::<u32>()]
 }
 
-/// Knows its own namespace, and so which sockets are its own.
+/// Makes this thread's namespace the node's own, so that the program recognises the node's sockets.
 pub fn in_this_namespace(node: &Node) {
     let netns = baton_net::netns::cookie().unwrap();
     node.change(|settings| settings.netns = netns);
@@ -89,7 +89,7 @@ fn the_new_socket_begins_with_it() {
     });
 }
 
-/// As Apache, and programs in Java and Go, listen.
+/// Apache, and programs in Java and Go, listen on one IPv6 socket for both.
 #[test]
 fn also_on_a_listener_for_both_ipv6_and_ipv4() {
     on_own_host(|| {
@@ -122,9 +122,9 @@ fn the_owner_gives_it_away() {
     on_own_host(|| {
         let mut live = Live::adopted_at(routed());
         in_this_namespace(&live.node);
-        // To close one is to send something.
+        // The connections stay open, because closing one would send a segment.
         let mut open = Vec::new();
-        // Little more than what a new connection has is not worth it.
+        // A window that is little larger than a new connection's is not worth giving away.
         for (cwnd, given) in [(CWND, CWND..CWND + 3), (0, 0..1)] {
             live.client = Client::fresh();
             adopt_with(&live.node, &live.client, cwnd);

@@ -1,4 +1,4 @@
-//! ADOPT and FORWARD as far as a test run goes: whatever does not end in a new socket.
+//! ADOPT and FORWARD as far as a test run goes: all cases that do not end in a new socket.
 
 use std::io::Write as _;
 
@@ -16,14 +16,14 @@ use crate::{
 
 const DUPLICATE: Counted<'_> = &[("ds_duplicate", 1)];
 
-/// The whole message goes back: the connection server tries another.
+/// Without a listener the whole message goes back, so that the connection server can try another data server.
 #[test]
 fn without_a_listener_refused() {
     on_own_host(|| refused(Refusal::NoListener, &[("ds_refused", 1)]));
 }
 
-/// A test run's packet has not come in through an interface, so the kernel makes no socket of it. That
-/// shows what happens when it will not: no packet may go up without its socket.
+/// A test run's packet has not come in through an interface, so the kernel makes no socket of it. The ADOPT is then
+/// refused, because no packet may go up to TCP without its socket.
 #[test]
 fn without_a_socket_refused_too() {
     on_own_host(|| {
@@ -55,7 +55,7 @@ fn refused(refusal: Refusal, counted: Counted<'_>) {
     assert_eq!(seen.frame.len(), frame.len());
 }
 
-/// Time has passed since the CS sealed it: the answer is dated by our own clock.
+/// A refusal carries the time of this node's own clock, not the time at which the connection server sealed the ADOPT.
 #[test]
 fn a_refusal_is_dated_anew() {
     on_own_host(|| {
@@ -68,7 +68,7 @@ fn a_refusal_is_dated_anew() {
     });
 }
 
-/// The first byte of the connection is where this request begins: the ADOPT came twice.
+/// An ADOPT whose request begins with the connection's first byte is a duplicate, and is delivered.
 #[test]
 fn a_duplicate_is_delivered() {
     on_own_host(|| {
@@ -79,7 +79,7 @@ fn a_duplicate_is_delivered() {
         let frame = to_ds(&adopt(&client), node.now(), &get.packet());
         let stripped = [&frame[..14], &get.packet()].concat();
 
-        // As it is before the first byte, after some, and once the client has said all it will.
+        // It is a duplicate before the first byte has come, after the request, and after more data.
         let seen = node.run(&frame).expect(Pass, DUPLICATE);
         assert_eq!(seen.frame, stripped);
         connection.client.write_all(GET).unwrap();
@@ -91,7 +91,7 @@ fn a_duplicate_is_delivered() {
     });
 }
 
-/// Its retransmission may come after the FIN, which also takes a sequence number.
+/// A duplicate may come after the client's FIN, which also takes a sequence number.
 #[test]
 fn a_duplicate_after_the_clients_fin_is_delivered() {
     on_own_host(|| {
@@ -106,12 +106,12 @@ fn a_duplicate_after_the_clients_fin_is_delivered() {
         let (node, client) = (Node::ds(), of(&connection));
         let frame = to_ds(&adopt(&client), node.now(), &client.get(7).packet());
         node.run(&frame).expect(Pass, DUPLICATE);
-        // Then the server closes as well, and waits for the last ACK.
+        // The next duplicate is delivered as well.
         node.run(&frame).expect(Pass, DUPLICATE);
     });
 }
 
-/// Older connections that still hold the ports end by the RST that their client would have sent.
+/// An older connection that still holds the ports ends by the RST that its client would have sent.
 #[test]
 fn an_older_connection_ends() {
     on_own_host(|| {
@@ -135,13 +135,14 @@ fn time_wait_ends() {
         drop(connection.server);
         receive_end(&mut connection.client);
         drop(connection.client);
-        // The request, and the client's FIN.
+        // The request and the client's FIN both take sequence numbers.
         let expected = client.isn.wrapping_add(1 + GET.len() as u32 + 1);
         older_ends(&client.again(), expected, "ds_time_wait_ended");
     });
 }
 
-/// Its first request, whose answer its client has: a server that is asked again would do twice what was asked for.
+/// The first request of a connection that has ended comes again, although its client has the answer. It is dropped,
+/// because the server would carry it out twice.
 #[test]
 fn a_request_of_what_has_ended_is_dropped() {
     on_own_host(|| {
@@ -159,7 +160,7 @@ fn a_request_of_what_has_ended_is_dropped() {
         let get = client.get(connection.server_isn);
         let frame = to_ds(&adopt(&client), node.now(), &get.packet());
         node.run(&frame).expect(Drop, &[("ds_ended_before", 1)]);
-        // Only one of the two numbers is that of the old connection.
+        // If only one of the two numbers is the old connection's, the request belongs to another connection.
         for other in [
             get.clone().seq(get.seq ^ 1 << 30),
             client.get(connection.server_isn ^ 1 << 30),
@@ -184,10 +185,10 @@ fn older_ends(client: &Client, expected: u32, counter: &str) {
         assert!(!tcp.header.syn && !tcp.header.fin && !tcp.header.psh);
         assert_eq!(seen.frame.len(), 14 + get.packet().len());
 
-        // Put back on the ingress once: it is not done a second time.
+        // A packet that was already put back on the ingress once is not put back a second time.
         let again = node.run_marked(&frame, Some(MARK_REQUEUED));
         again.expect(Drop, &[("ds_no_socket", 1)]);
-        // Any other mark is somebody else's.
+        // Any other mark is not this program's, and changes nothing.
         node.run_marked(&frame, Some(77))
             .expect(Pass, &[(counter, 1)]);
     }
@@ -217,7 +218,8 @@ fn forward_is_unwrapped_for_its_connection() {
     });
 }
 
-/// Without a way to the connection server that sent it: see [`crate::data_server::handover::none`] for one with.
+/// A FORWARD of no connection here is dropped if this node knows no way to the connection server that sent it. See
+/// [`crate::data_server::handover::none`] for a node that knows one.
 #[test]
 fn forward_without_a_connection_ends_here() {
     for listening in [false, true] {
@@ -241,8 +243,9 @@ fn of(connection: &Connection) -> Client {
     }
 }
 
-/// What turns a message around leaves the outer header's other fields as the sender wrote them; ours
-/// in these tests has another TTL than a node's.
+/// Gives a message that was turned around the outer header of a node. The program leaves the outer header's other
+/// fields as the sender wrote them, and the sender in these tests writes another TTL and identification than a node
+/// does.
 fn seen_with_new_outer(seen: &crate::node::Seen) -> crate::node::Seen {
     let mut ip = seen.packet().ip;
     (ip.time_to_live, ip.identification) = (64, 0);

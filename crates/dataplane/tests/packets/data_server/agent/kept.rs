@@ -1,4 +1,4 @@
-//! What the agent has read is kept until the connection's socket has it, wherever that is.
+//! The agent keeps what it has read until the connection's socket has it, on whatever node that is.
 
 use std::io::Write as _;
 
@@ -30,7 +30,7 @@ fn key(live: &Live) -> TcbKey {
     TcbKey::of(live.client.address, live.client.service)
 }
 
-/// The agent keeps what it has read from here on.
+/// Has the agent keep the client's data from sequence number `begin` on.
 fn keep(live: &Live, begin: u32) {
     let reading = live.node.data_server().reading(LOOPBACK).unwrap();
     assert_eq!(reading.kept(&key(live)).unwrap(), None);
@@ -44,7 +44,7 @@ fn is_known(live: &Live, received: u32, gone: u32) {
     assert_eq!(known, Some(Kept { received, gone }));
 }
 
-/// A DS keeps a part of this connection, and sends it.
+/// Returns the FORWARD with which `keeper`, a data server, sends a part of this connection that it keeps.
 fn kept_by(client: &Client, keeper: ShortAddress) -> Message {
     Message::ForwardKept {
         flow: flow(client),
@@ -72,7 +72,7 @@ fn what_has_come_here_is_kept_no_longer() {
     });
 }
 
-/// It follows a connection that has gone, and is told to be this node's.
+/// Kept data follows a connection that has gone elsewhere, and the message names this node as its keeper.
 #[test]
 fn what_has_come_elsewhere_is_kept_no_longer() {
     on_own_host(|| {
@@ -83,7 +83,7 @@ fn what_has_come_elsewhere_is_kept_no_longer() {
         send_in(&live, &whole);
         expect(&live.node, AGAIN);
         told_again(&live, &whole, Some(short(ds(0))));
-        // What is behind the request with which it has gone.
+        // Data behind the request with which the connection has gone follows in FORWARD.
         let behind = whole.clone().seq(end_of(&whole));
         send_in(&live, &behind);
         expect(&live.node, &[("ds_door_followed", 1)]);
@@ -92,7 +92,7 @@ fn what_has_come_elsewhere_is_kept_no_longer() {
         assert_eq!(but_echo(&follows.packet), but_echo(&behind.packet()));
         let heard = &[("ds_door_received", 1)];
         let (flow, end) = (flow(&live.client), end_of(&whole));
-        // As it may come: late, and the older behind the newer.
+        // RECEIVED may come late, and an older one may come after a newer one.
         for (said, received, gone) in [
             (Some(whole.seq.wrapping_add(3)), 3, 0),
             (None, 3, 1),
@@ -107,7 +107,7 @@ fn what_has_come_elsewhere_is_kept_no_longer() {
     });
 }
 
-/// And of a connection of which nothing is kept nobody need know.
+/// RECEIVED for a connection of which nothing is kept leaves no note.
 #[test]
 fn only_what_is_kept_is_known() {
     on_own_host(|| {
@@ -134,7 +134,7 @@ fn who_keeps_what_is_here_is_told() {
         let told = live.message_to(ds(1), ds_mac(1));
         let (flow, end) = (flow(&live.client), Some(next.seq));
         assert_eq!(told.message, Message::Received { flow, end });
-        // What is new is taken as any.
+        // New data from a keeper is let in like any other data.
         send(&live.node, &by, &next);
         expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
         expect_bytes(&live.stream, HERE);
@@ -142,8 +142,8 @@ fn who_keeps_what_is_here_is_told() {
     });
 }
 
-/// What is kept has been acknowledged. So says all that leaves, or the client would take its data and not its timestamp; until the
-/// socket has come so far itself.
+/// Kept data has been acknowledged. Every segment with data that leaves acknowledges it too, until the socket itself
+/// has received that much. From a segment that acknowledged less, the client would take the data but not the timestamp.
 #[test]
 fn no_response_acknowledges_less_than_its_client_knows() {
     on_own_host(|| {
@@ -177,7 +177,7 @@ fn no_response_acknowledges_less_than_its_client_knows() {
         let by = kept_by(&live.client, short(ds(1)));
         send(&live.node, &by, &kept);
         expect(&live.node, &[("ds_door_waits", 1), ("ds_door_withheld", 1)]);
-        // What is kept of an earlier connection from this port says nothing of this one.
+        // Kept data of an earlier connection from this port does not count for this connection.
         let earlier = kept.clone().seq(kept.seq.wrapping_add(1 << 20));
         send(&live.node, &by, &earlier);
         await_counted(&live.node, "ds_door_later");
@@ -185,7 +185,7 @@ fn no_response_acknowledges_less_than_its_client_knows() {
         let (acknowledged, left) = says(&live);
         assert_eq!(acknowledged, end_of(&kept));
         assert!((1..=window).contains(&left));
-        // What is here of what is kept is acknowledged by the socket itself.
+        // The socket itself acknowledges the kept data that it has received.
         live.answers += 1;
         live.sent += 2 * HERE.len();
         let third = live.ack().flags("PA").payload(HERE);
@@ -208,14 +208,16 @@ fn who_keeps_what_is_of_no_connection_is_told() {
         let told = live.message_to(ds(1), ds_mac(1));
         let (flow, end) = (flow(&client), None);
         assert_eq!(told.message, Message::Received { flow, end });
-        // The agent's own, of one that has ended.
+        // The agent of this node keeps data of a connection that has ended: the program notes that, and sends no
+        // message.
         keep(&live, lost.seq);
         send_in(&live, &lost);
         expect(&live.node, &[("ds_door_gone", 1)]);
     });
 }
 
-/// Its note has the connection's numbers, and who keeps the request sends it: whoever may answer it now begins with both.
+/// The note of the handover has the connection's numbers, and the request's keeper sends the request again. With both,
+/// a data server that may answer the request begins the connection once more.
 #[test]
 fn a_request_comes_back_from_a_data_server_that_has_died() {
     on_own_host(|| {
@@ -231,12 +233,12 @@ fn a_request_comes_back_from_a_data_server_that_has_died() {
             .unwrap()
             .set_routes(&[(route, here)])
             .unwrap();
-        // As long as that one lives it has the connection.
+        // As long as data server 1 is alive, it has the connection.
         send_in(&live, &whole);
         expect(&live.node, AGAIN);
         live.message_to(ds(1), ds_mac(1));
         kill_next(&live.node);
-        // What is behind the request waits until it has.
+        // Data behind the request begins nothing here: it still follows to data server 1 until the request has come.
         let behind = whole.clone().seq(end_of(&whole));
         send_in(&live, &behind);
         expect(&live.node, &[("ds_door_followed", 1)]);
@@ -246,7 +248,8 @@ fn a_request_comes_back_from_a_data_server_that_has_died() {
     });
 }
 
-/// The first ADOPT has not come, and this one brings what it brought.
+/// Returns an ADOPT that is sent in case the first one has not come. It brings what that one brought, and names the
+/// request's keeper, if there is one.
 fn again_by(live: &Live, client: &Client, keeper: Option<ShortAddress>) -> Message {
     let Message::Adopt { flow, tcb, asker } = adopt(client) else {
         panic!("no ADOPT");
@@ -272,7 +275,7 @@ fn who_has_never_had_a_connection_adopts_it() {
             expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
             let (stream, _) = accept(&live.listener);
             expect_bytes(&stream, HERE);
-            // It has come, and who keeps it hears so.
+            // The request has come, and its keeper is told so.
             send(&live.node, &again, &first);
             let Some(keeper) = keeper else {
                 expect(&live.node, DELIVERED);
@@ -284,7 +287,7 @@ fn who_has_never_had_a_connection_adopts_it() {
     });
 }
 
-/// Data server 1 keeps this request, and is told that all of it has come.
+/// Checks that data server 1, which keeps this request, is told that all of it has come.
 #[track_caller]
 fn has_received(live: &Live, client: &Client, keeper: ShortAddress, request: &Segment) {
     assert_eq!(keeper, short(ds(1)));
@@ -293,7 +296,8 @@ fn has_received(live: &Live, client: &Client, keeper: ShortAddress, request: &Se
     assert_eq!(told.message, Message::Received { flow, end });
 }
 
-/// This ADOPT begins a connection, its server gets the request, and its client ends it.
+/// Checks that this ADOPT begins a connection and that the server gets the request, and then ends the connection by a
+/// RST of its client.
 #[track_caller]
 fn had_and_ended(live: &Live, adopt: &Message, first: &Segment) {
     send(&live.node, adopt, first);
@@ -306,7 +310,8 @@ fn had_and_ended(live: &Live, adopt: &Message, first: &Segment) {
     is_reset(&stream);
 }
 
-/// It was answered, and the connection has ended: its server is not to do again what it has done.
+/// A data server that had the connection does not begin it again after its end: the server got the request, and must
+/// not carry it out a second time.
 #[test]
 fn who_has_had_a_connection_does_not_adopt_it_again() {
     on_own_host(|| {
@@ -324,8 +329,8 @@ fn who_has_had_a_connection_does_not_adopt_it_again() {
     });
 }
 
-/// Nor is the ADOPT itself that was long on its way, while another one brought its request. Another connection of the client has
-/// other numbers.
+/// An ADOPT that was long on its way, while another one brought its request, does not begin the connection again
+/// either. Another connection of the client has other numbers, and begins.
 #[test]
 fn a_late_adopt_does_not_begin_a_connection_again() {
     on_own_host(|| {
@@ -345,7 +350,7 @@ fn a_late_adopt_does_not_begin_a_connection_again() {
     });
 }
 
-/// It has gone on from here with that request: so it goes there once more.
+/// The connection has gone on from here with this request, so the request goes there once more.
 #[test]
 fn who_has_given_a_connection_on_sends_it_once_more() {
     on_own_host(|| {
@@ -368,7 +373,7 @@ fn who_has_given_a_connection_on_sends_it_once_more() {
     });
 }
 
-/// It was here once, and has gone on with an earlier request: now it comes back.
+/// A connection that was here before, and has gone on with an earlier request, may come back with a later one.
 #[test]
 fn a_connection_that_has_gone_before_comes_back_with_it() {
     on_own_host(|| {

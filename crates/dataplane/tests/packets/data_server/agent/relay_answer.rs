@@ -1,5 +1,5 @@
-//! Answers of a server in a container: which packets are marked, so that a routing rule keeps them on this host, and
-//! that every other one goes its way as it came.
+//! Answers of a server in a container: packets for the relay's sockets are marked, so that a routing rule keeps them on
+//! this host, and every other packet goes its way unchanged.
 
 use std::{
     io::Read as _,
@@ -19,17 +19,18 @@ use crate::{
     segment::{Client, GET, IP, Segment, ethernet, ip_packet, padded, patched},
 };
 
-/// A tcx program's verdict that leaves the packet to what is behind it.
+/// The verdict with which a tcx program leaves the packet to what comes after that program.
 const GO_ON: u32 = u32::MAX;
-/// What a packet's mark may have been before.
+/// A mark that a packet may have before the program sees it.
 const ANOTHER_MARK: u32 = 0x1234;
 
-/// The server in the container, which here is on the same host.
+/// Returns the address of the server in the container, which in these tests is on the same host.
 fn server() -> SocketAddrV4 {
     SocketAddrV4::new(ds(0), 8080)
 }
 
-/// A connection to the server in a client's name, from a socket with this mark.
+/// Connects to the server in a client's name, from a socket with this mark. Returns the relay's end and the server's
+/// end.
 fn connect(listener: &TcpListener, mark: u32) -> (TcpStream, TcpStream) {
     let relay = socket(mark);
     relay
@@ -53,7 +54,7 @@ fn v4(address: SocketAddr) -> SocketAddrV4 {
     }
 }
 
-/// What the server sends to the client at this address.
+/// Returns what the server sends to the client at this address.
 fn answer(to: SocketAddrV4) -> Segment {
     Segment {
         from: server(),
@@ -71,7 +72,8 @@ fn answer_to(relay: &TcpStream) -> Segment {
     answer(v4(relay.local_addr().unwrap()))
 }
 
-/// The mark of this frame once the program has seen it, which changes nothing else; it had [`ANOTHER_MARK`].
+/// Returns the mark of this frame after the program has seen it; before, it was [`ANOTHER_MARK`]. Checks that the
+/// program changes nothing else.
 #[track_caller]
 fn mark_after(node: &Node, frame: &[u8]) -> u32 {
     let mut context = [0; 192];
@@ -103,7 +105,7 @@ fn what_a_relays_socket_waits_for_is_kept() {
         let (relay, _server) = connect(&listen(server()), MARK_RELAY_SOCKET);
         let plain = answer_to(&relay);
         is_kept(&node, &plain.frame());
-        // Numbers and flags are for the socket to judge.
+        // The program looks at neither numbers nor flags, because the socket judges these.
         for flags in ["A", "SA", "FA", "R", "RA"] {
             is_kept(&node, &plain.clone().flags(flags).seq(77).frame());
         }
@@ -115,14 +117,15 @@ fn what_a_relays_socket_waits_for_is_kept() {
     });
 }
 
-/// From the first answer to the last: the connection begins, closes at either end, and is in TIME_WAIT.
+/// Answers are kept on this host in every state of the connection: while it begins, while either end closes, and in
+/// TIME_WAIT.
 #[test]
 fn in_every_state_of_the_connection() {
     on_own_host(|| {
         let node = Node::ds();
         let listener = listen(server());
 
-        // Nobody answers at this address, so the connection begins for as long as the test takes.
+        // Nobody answers at this address, so the connection stays in SYN_SENT for as long as the test takes.
         let beginning = socket(MARK_RELAY_SOCKET);
         beginning.set_nonblocking(true).unwrap();
         let silent = SocketAddrV4::new([203, 0, 113, 77].into(), 80);
@@ -152,7 +155,7 @@ fn in_every_state_of_the_connection() {
         assert_eq!((&relay).read(&mut [0]).unwrap(), 0);
         is_kept(&node, &answer); // CLOSE_WAIT
         drop(relay);
-        // LAST_ACK is over as soon as the kernel gets to it: nobody waits for anything.
+        // The kernel ends LAST_ACK as soon as it gets to it, and then no socket waits for the packet.
         until(|| mark_after(&node, &answer) == ANOTHER_MARK);
         goes_its_way(&node, "closed", &answer);
     });
@@ -194,7 +197,7 @@ fn what_no_relays_socket_waits_for_goes_its_way() {
             ("from another host", from(host(good.from))),
             ("to another port", good.clone().to(port(good.to))),
             ("to another host", good.clone().to(host(good.to))),
-            // Those have sockets: the accepted one, and the listener.
+            // These packets find sockets that are not a relay's: the accepted one and the listener.
             ("to the server", from(good.to).to(good.from)),
             ("to the listener", Client::of(server()).syn()),
         ];
@@ -205,7 +208,7 @@ fn what_no_relays_socket_waits_for_goes_its_way() {
     });
 }
 
-/// A handshake that has only begun has no full socket whose mark could be asked for.
+/// A handshake that has only begun has no full socket, so there is no mark to read.
 #[test]
 fn a_request_socket_is_none_of_the_relays() {
     on_own_host(|| {
@@ -218,7 +221,7 @@ fn a_request_socket_is_none_of_the_relays() {
     });
 }
 
-/// What is not surely a whole TCP segment is left alone, even if the rest of it would fit.
+/// A packet that is not surely a whole TCP segment is left alone, even if its other fields fit a relay's socket.
 #[test]
 fn what_is_malformed_goes_its_way() {
     on_own_host(|| {

@@ -1,4 +1,4 @@
-//! Bodies that say where they end as they go on: they are followed at the door, and behind them requests are judged.
+//! Bodies that are chunked or very long: the door follows them to their end, and judges the requests behind them.
 
 use super::owner::{ELSEWHERE, HANDED_ON, LET_IN, end_of, ended, owned, request};
 use crate::data_server::adopt::loopback::{
@@ -11,7 +11,7 @@ const HEAD: &[u8] =
 const LAST: &[u8] = b"0\r\n\r\n";
 const CHANGED: Counted<'_> = &[("ds_door_changed", 1)];
 
-/// The text in packets of these lengths, and one with the rest.
+/// Divides the text into packets of these lengths, and one with the rest.
 fn packets(live: &Live, text: &[u8], lengths: &[usize]) -> Vec<Segment> {
     let mut packets: Vec<Segment> = Vec::new();
     let mut rest = text;
@@ -27,7 +27,8 @@ fn packets(live: &Live, text: &[u8], lengths: &[usize]) -> Vec<Segment> {
     packets
 }
 
-/// The text is let in as one request, and what comes behind the answer to it is judged.
+/// Asserts that the text, in packets of these lengths, is let in as one request, and that the next request after the
+/// response is judged.
 #[track_caller]
 fn is_one_request(text: &[u8], lengths: &[usize]) {
     let mut live = owned();
@@ -80,7 +81,7 @@ fn a_chunked_body_ends_where_it_says() {
     });
 }
 
-/// Whatever it says, and in whatever order it comes.
+/// The content of a chunk is never judged as a request, whatever it says and in whatever order its packets come.
 #[test]
 fn what_is_inside_of_a_chunk_is_no_request() {
     on_own_host(|| {
@@ -123,7 +124,7 @@ fn what_is_behind_the_last_chunk_is_judged() {
     });
 }
 
-/// Before a size has come, nobody knows what is behind it.
+/// Before the size of a chunk has come, the door cannot know what is behind it.
 #[test]
 fn what_is_behind_a_gap_in_the_sizes_waits() {
     on_own_host(|| {
@@ -145,7 +146,7 @@ fn what_is_behind_a_gap_in_the_sizes_waits() {
     });
 }
 
-/// A packet that the kernel has put together of many may hold a whole upload, in chunks of a byte each.
+/// A packet that the kernel has merged of many (GRO) may hold a whole upload, in chunks of one byte each.
 #[test]
 fn any_number_of_chunks_in_one_packet_is_followed() {
     on_own_host(|| {
@@ -185,7 +186,8 @@ fn what_is_no_chunk_ends_the_connection() {
     });
 }
 
-/// The first copy of a size was broken on its way: TCP drops it, and the door has seen it.
+/// The door has read the size of a chunk from a packet that was broken on its way, so TCP drops that packet. A packet
+/// with another size in its place does not pass.
 #[test]
 fn another_size_in_place_of_one_that_tcp_has_dropped_does_not_pass() {
     on_own_host(|| {
@@ -196,7 +198,7 @@ fn another_size_in_place_of_one_that_tcp_has_dropped_does_not_pass() {
         expect(&live.node, LET_IN);
         forward_broken(&live.node, &packets[1]);
         expect(&live.node, FORWARDED);
-        // It would end its body here, and begin a request.
+        // This packet would end the body, and begin another request.
         let other = packets[1]
             .clone()
             .payload(&b"0\r\n\r\nGET /ds2/"[..packets[1].payload.len()]);
@@ -208,7 +210,7 @@ fn another_size_in_place_of_one_that_tcp_has_dropped_does_not_pass() {
     });
 }
 
-/// Of a length that sequence numbers do not tell.
+/// The body is longer than sequence numbers can tell.
 #[test]
 fn a_very_long_body_passes() {
     on_own_host(|| {

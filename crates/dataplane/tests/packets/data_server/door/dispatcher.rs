@@ -1,4 +1,5 @@
-//! A dispatcher on another node says who is to answer: until its word is known a request waits, and without it this node chooses.
+//! A dispatcher on another node says which data server is to answer a request: the request waits until the dispatcher's
+//! answer is known. Without an answer this node chooses.
 
 use std::{net::TcpListener, os::fd::AsRawFd as _, time::Duration};
 
@@ -30,18 +31,19 @@ use crate::{
 
 const LONG: Duration = Duration::from_secs(3600);
 const ASKS: Counted<'_> = &[("ds_door_asks", 1), ("ds_door_waits", 1)];
-/// By the answer it is this node's when it comes again,
+/// The counters of a request that has waited and comes again, when the answer names this node.
 const COMES_IN: Counted<'_> = &[
     ("ds_answered", 1),
     ("ds_delivered", 1),
     ("ds_door_request", 1),
 ];
-/// or another's.
+/// The counters of a request that has waited and comes again, when the answer names another data server.
 const ELSEWHERE_AS_ANSWERED: Counted<'_> = &[("ds_answered", 1), ("ds_door_handed_on", 1)];
-/// Of [`ELSEWHERE`].
+/// The pool of [`ELSEWHERE`], whose only member is data server 1.
 const OTHER_POOL: u16 = first_pool_of_one() + 1;
 
-/// A connection of a service that has a dispatcher, and who asks that.
+/// A connection of a service that has a dispatcher, and what the daemon needs to ask it: the ring of what waits, the
+/// answers, and the agent's listener.
 struct Asked {
     live: Live,
     ring: EarlyRing,
@@ -49,7 +51,7 @@ struct Asked {
     agent: TcpListener,
 }
 
-/// All three data servers are in the pool of what no route takes, which chooses for each path.
+/// Requests that no route takes are for pool 0, which has all three data servers and chooses by path.
 fn asked() -> Asked {
     let (live, agent) = with_agent();
     let plane = live.node.plane();
@@ -76,7 +78,7 @@ fn chooses_by(live: &Live, policy: u32) {
 }
 
 impl Asked {
-    /// What has come waits, and this is asked about it.
+    /// Asserts that the request that came last waits and is asked about. Returns it, and the key of its answer.
     #[track_caller]
     fn waits(&self) -> (Early, AnswerKey) {
         expect(&self.live.node, ASKS);
@@ -85,14 +87,14 @@ impl Asked {
         (early, key)
     }
 
-    /// The next request waits, and this is asked about it.
+    /// Forwards the connection's next request, and asserts that it waits. Returns it, and the key of its answer.
     #[track_caller]
     fn asks_about(&self, text: &[u8]) -> (Early, AnswerKey) {
         forward(&self.live.node, &request(&self.live, text));
         self.waits()
     }
 
-    /// A new client, whose first request comes with an ADOPT.
+    /// Sends the first request of a new client, in an ADOPT. Returns its packet.
     fn first(&mut self, text: &[u8]) -> Segment {
         self.live.client = Client::fresh();
         let request = self.live.client.get(COOKIE).payload(text);
@@ -100,7 +102,8 @@ impl Asked {
         request
     }
 
-    /// Data server 1 is to have the connection, and not to ask again.
+    /// Asserts that data server 1 is told to adopt the connection with this request, and not to ask the dispatcher
+    /// again (`attempt`).
     #[track_caller]
     fn goes(&self, request: &Segment) {
         let adopts = self.live.message_to(ds(1), ds_mac(1));
@@ -126,7 +129,7 @@ fn a_request_waits_until_its_answer_is_known() {
         expect(&asked.live.node, COMES_IN);
         expect_bytes(&asked.live.stream, GET);
         asked.live.answer_another(GET.len());
-        // And so does whatever asks for the same, at once.
+        // A further request with the same key is let in at once.
         forward(&asked.live.node, &request(&asked.live, GET));
         let let_in = [
             ("ds_answered", 1),
@@ -152,7 +155,8 @@ fn the_answer_may_be_another_data_server() {
     });
 }
 
-/// The dispatcher names nobody who can serve, or was late: then nothing waits for it again.
+/// If the dispatcher named no data server that can answer, or was late, the lack of an answer is remembered: the
+/// request does not wait again.
 #[test]
 fn without_an_answer_this_node_chooses() {
     on_own_host(|| {
@@ -171,7 +175,7 @@ fn without_an_answer_this_node_chooses() {
     });
 }
 
-/// Its time is over, or who was named is not in the pool any more.
+/// An answer does not hold if its lifetime is over, or if the data server that it names is no longer in the pool.
 #[test]
 fn an_answer_that_does_not_hold_is_asked_for_again() {
     on_own_host(|| {
@@ -211,7 +215,7 @@ fn while_nobody_can_be_asked_this_node_chooses() {
     });
 }
 
-/// An answer that is known counts all the same.
+/// An answer that is known counts although the dispatcher counts as dead.
 #[test]
 fn what_a_dead_dispatcher_has_said_holds_for_a_while() {
     on_own_host(|| {
@@ -224,12 +228,12 @@ fn what_a_dead_dispatcher_has_said_holds_for_a_while() {
     });
 }
 
-/// Whose connection stays where it is asks nobody, nor does a request that comes again.
+/// No dispatcher is asked about a request whose connection stays here, nor about a request that comes again.
 #[test]
 fn a_connection_that_stays_asks_nobody() {
     on_own_host(|| {
         let mut asked = asked();
-        // Of a pool that its connection was not with: one that stays.
+        // This request is for another pool than the one before, and this data server is a member: the connection stays.
         serves(&mut asked.live, HERE);
         let again = request(&asked.live, HERE);
         lets_in(&asked.live, HERE);
@@ -250,7 +254,7 @@ fn under_a_policy_by_client_an_answer_is_for_its_client() {
     });
 }
 
-/// No socket is made before the answer is known. Then it begins as with its ADOPT.
+/// No socket is made before the answer is known. Then the connection begins as its ADOPT would have begun it.
 #[test]
 fn the_first_request_of_a_connection_waits_with_it() {
     on_own_host(|| {
@@ -258,10 +262,10 @@ fn the_first_request_of_a_connection_waits_with_it() {
         let first = asked.first(GET);
         let (early, key) = asked.waits();
         assert!(nothing_to_accept(&asked.live.listener));
-        // From its client once more, as the connection server forwards it.
+        // The client sends the request once more, and the connection server forwards it.
         forward(&asked.live.node, &first);
         assert_eq!(asked.waits().1, key);
-        // Nothing overtakes it.
+        // What comes behind the request does not overtake it.
         let behind = first.clone().seq(end_of(&first));
         forward(&asked.live.node, &behind);
         let later = [
@@ -282,7 +286,7 @@ fn the_first_request_of_a_connection_waits_with_it() {
         let (stream, from) = accept(&asked.live.listener);
         assert_eq!(from, asked.live.client.address.into());
         expect_bytes(&stream, GET);
-        // What has come before is old, and the next one is judged.
+        // The first request is delivered as an old one when it comes again, and the next request is judged.
         forward(&asked.live.node, &first);
         expect(&asked.live.node, FORWARDED);
         asked.live.stream = stream;
@@ -311,7 +315,7 @@ fn the_first_request_may_be_another_data_servers() {
         assert!(moved.packet.ends_with(&first.payload));
         asked.goes(&first);
         assert!(nothing_to_accept(&asked.live.listener));
-        // What comes behind it follows it.
+        // What comes behind the request follows the connection.
         let ack = asked.live.client.later(COOKIE, GET.len(), 9);
         forward(&asked.live.node, &ack);
         expect(&asked.live.node, &[("ds_door_followed", 1)]);
@@ -319,7 +323,7 @@ fn the_first_request_may_be_another_data_servers() {
     });
 }
 
-/// Whom another data server has chosen does not ask who is to answer.
+/// A data server that another one has chosen does not ask the dispatcher.
 #[test]
 fn who_was_chosen_asks_nobody() {
     on_own_host(|| {
@@ -343,7 +347,7 @@ fn who_was_chosen_asks_nobody() {
     });
 }
 
-/// What the agent has read is asked about by its path in its one spelling, and the agent sends it again.
+/// A request that the agent has read is asked about by its normalised path. The agent sends it again, not the daemon.
 #[test]
 fn what_the_agent_has_read_is_asked_about() {
     on_own_host(|| {
@@ -362,7 +366,7 @@ fn what_the_agent_has_read_is_asked_about() {
     });
 }
 
-/// The same path gets the same answer, whoever has read it.
+/// The same path has the same key, whether the door or the agent has read it. So it gets the same answer.
 #[test]
 fn a_path_has_one_answer() {
     on_own_host(|| {

@@ -1,4 +1,5 @@
-//! What comes too early waits in user space, and comes again: then it is looked at as if its client had sent it only then.
+//! Data that comes too early waits in user space, and comes again: then the door judges it as if its client had sent it
+//! only then.
 
 use std::{io::Write as _, time::Duration};
 
@@ -39,7 +40,7 @@ pub fn one(ring: &EarlyRing) -> Early {
     early
 }
 
-/// As the daemon has it come again.
+/// Sends early data in again, as the daemon does.
 pub fn comes_again(live: &Live, early: &Early) {
     let (client, cluster) = early.flow.ends();
     let stream = Stream {
@@ -56,13 +57,13 @@ pub fn comes_again(live: &Live, early: &Early) {
     }
 }
 
-/// What is behind an IP header without options.
+/// Returns the TCP segment of a packet whose IP header has no options.
 fn tcp_of(packet: &[u8]) -> TcpSlice<'_> {
     const IP_BYTES: usize = 20;
     TcpSlice::from_slice(&packet[IP_BYTES..]).unwrap()
 }
 
-/// A packet's acknowledgement, its timestamps, and its data.
+/// Returns a packet's acknowledgement number, its timestamps (its own, and the echo) if it has them, and its data.
 fn said(packet: &[u8]) -> (u32, Option<(u32, u32)>, Vec<u8>) {
     let tcp = tcp_of(packet);
     let stamps = tcp
@@ -75,7 +76,8 @@ fn said(packet: &[u8]) -> (u32, Option<(u32, u32)>, Vec<u8>) {
     (tcp.acknowledgment_number(), stamps, tcp.payload().to_vec())
 }
 
-/// A request for another one waits, while the response before it is under way.
+/// Has a request for data server 1 come while the response before it is under way, and asserts that it waits. Returns
+/// what waits.
 #[track_caller]
 fn withheld(live: &Live, ring: &EarlyRing) -> Early {
     lets_in(live, HERE);
@@ -88,8 +90,8 @@ fn withheld(live: &Live, ring: &EarlyRing) -> Early {
     early
 }
 
-/// A request for another one, while the response before it is under way. It goes there when it comes again, and says what its
-/// client has acknowledged since.
+/// A request for another data server waits while the response before it is under way. When it comes again, the
+/// connection goes with it, and its packet acknowledges what its client has acknowledged since.
 #[test]
 fn a_request_for_another_waits_until_its_connection_is_quiet() {
     on_own_host(|| {
@@ -100,7 +102,7 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
         comes_again(&live, &early);
         expect(&live.node, WITHHELD);
         let mut early = one(&ring);
-        // There was more room then.
+        // The client had more room when it sent this packet.
         early.window = 60_000;
 
         live.answer_another(HERE.len());
@@ -119,14 +121,15 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
             tcp_of(&adopts.packet).window_size(),
             tcp_of(&ack.packet()).window_size()
         );
-        // An echo of now: an older one, and the client would drop what comes from there.
+        // The packet echoes a timestamp of now. With an older one, the client would drop what data server 1 sends.
         let (now, last) = (stamps.unwrap(), before.unwrap());
         assert_eq!(now.0, last.0);
         assert!(now.1.wrapping_sub(last.1) as i32 >= 0, "{now:?} {last:?}");
     });
 }
 
-/// Its client has sent it again meanwhile, and heard that it has come: TCP need not say so once more. What is behind that waits on.
+/// If the client has sent waiting data again meanwhile, TCP has acknowledged it. The copy that
+/// waited is dropped: TCP would only acknowledge it once more. What is behind that data keeps waiting.
 #[test]
 fn what_has_come_meanwhile_is_nothing() {
     on_own_host(|| {
@@ -144,8 +147,8 @@ fn what_has_come_meanwhile_is_nothing() {
     });
 }
 
-/// Its data waits, and what it acknowledges does not: else the server would send once more what its client has, and only the
-/// answer to that would have the connection go.
+/// The data of a packet waits, but TCP sees its acknowledgement at once. Otherwise the server would retransmit what its
+/// client has, and only the answer to that retransmission would let the connection go.
 #[test]
 fn what_waits_acknowledges_at_once() {
     on_own_host(|| {
@@ -178,8 +181,9 @@ fn what_waits_acknowledges_at_once() {
     });
 }
 
-/// A request that has waited while its connection went with it, as its client sent it again: it goes as ADOPT once more, with the
-/// numbers of then. Of those a socket may be made.
+/// A request waits, and its client sends it again, so the connection goes with the second copy. When the copy that has
+/// waited comes again, it goes as ADOPT once more, with the numbers with which the connection went: data server 1 may
+/// make its socket of them.
 #[test]
 fn what_has_waited_while_its_connection_went_is_of_then() {
     on_own_host(|| {
@@ -205,7 +209,7 @@ fn what_has_waited_while_its_connection_went_is_of_then() {
     });
 }
 
-/// Two requests in one packet: the second one waits, and not the first.
+/// If a packet holds two requests, the first is let in and the second waits.
 #[test]
 fn what_is_behind_a_request_waits() {
     on_own_host(|| {
@@ -233,7 +237,7 @@ fn what_is_behind_a_request_waits() {
     });
 }
 
-/// The first packet of a connection as well.
+/// If the first packet of a connection holds two requests, the second waits as well.
 #[test]
 fn what_is_behind_the_first_request_waits() {
     on_own_host(|| {
@@ -255,7 +259,8 @@ fn what_is_behind_the_first_request_waits() {
     });
 }
 
-/// The data server before has sent it behind its connection: by then it may be older than what has come here.
+/// A packet that the previous owner has sent on behind its connection may be older than what has come here since. So it
+/// is brought up to date, like one that has waited.
 #[test]
 fn what_was_sent_behind_its_connection_is_of_now() {
     on_own_host(|| {
@@ -277,7 +282,7 @@ fn what_was_sent_behind_its_connection_is_of_now() {
     });
 }
 
-/// Without an agent nobody has it come again but its client.
+/// Without an agent nothing waits, because only the client would send it again.
 #[test]
 fn without_an_agent_nothing_waits() {
     on_own_host(|| {
@@ -297,7 +302,7 @@ fn without_an_agent_nothing_waits() {
     });
 }
 
-/// The last of it says that no more comes.
+/// If a packet that waits has a FIN, what waits says that its client sends no more.
 #[test]
 fn its_end_waits_with_it() {
     on_own_host(|| {
@@ -313,7 +318,8 @@ fn its_end_waits_with_it() {
     });
 }
 
-/// What waits comes again with a checksum of its own: so nothing waits that TCP would have dropped, whatever it is that it waits for.
+/// What waits comes again with a new checksum. So a packet that TCP would have dropped does not wait, whatever it would
+/// wait for.
 #[test]
 fn a_broken_packet_does_not_wait() {
     on_own_host(|| {
@@ -321,7 +327,7 @@ fn a_broken_packet_does_not_wait() {
         let ring = waiting(&live);
         let nothing_waits = || assert_eq!(ring.wait(Duration::ZERO).unwrap().count(), 0);
 
-        // Behind a request that has not come.
+        // This packet lies behind a request that has not come.
         let first = request(&live, HERE);
         let second = request(&live, GET).seq(end_of(&first));
         forward_broken(&live.node, &second);
@@ -338,7 +344,7 @@ fn a_broken_packet_does_not_wait() {
         expect(&live.node, LET_IN);
         expect_bytes(&live.stream, HERE);
 
-        // For another one, while the response is under way.
+        // This request is for another data server, and the response before it is under way.
         let other = second.clone().payload(ELSEWHERE);
         forward_broken(&live.node, &other);
         expect(
@@ -348,7 +354,7 @@ fn a_broken_packet_does_not_wait() {
         nothing_waits();
         live.answer_another(HERE.len());
 
-        // What is behind another request in the same packet: TCP drops that as well.
+        // Of two requests in one packet TCP drops both, so the second does not wait.
         let both = request(&live, &[GET, ELSEWHERE].concat());
         forward_broken(&live.node, &both);
         expect(
@@ -362,7 +368,8 @@ fn a_broken_packet_does_not_wait() {
         );
         nothing_waits();
 
-        // Of none of them the server has got a byte. What comes whole waits, of an odd number of bytes too.
+        // The server has got no byte of these packets. What comes with a right checksum waits, even if it is an odd
+        // number of bytes.
         let odd = [GET, b"G"].concat();
         forward(&live.node, &both.payload(&odd[..]));
         expect(
@@ -378,7 +385,8 @@ fn a_broken_packet_does_not_wait() {
     });
 }
 
-/// The current request comes again behind the end of what was before it, which TCP has: it is judged by itself.
+/// A retransmission may begin with the end of the request before the current one, which TCP has. It is cut where the
+/// current request begins, and that is judged by itself.
 #[test]
 fn what_begins_before_a_request_that_tcp_has_dropped_is_cut() {
     const TAIL: usize = 5;
@@ -434,7 +442,8 @@ fn what_is_behind_a_request_that_tcp_has_dropped_waits_for_it() {
     });
 }
 
-/// Its client has been sent all of the response, and has not acknowledged it: then it can be made to.
+/// If a client was sent all of a response and has not acknowledged it, a request that waits only for that says so: the
+/// daemon can then have the client acknowledge it.
 #[test]
 fn what_waits_only_for_an_acknowledgement_says_so() {
     on_own_host(|| {
@@ -447,23 +456,23 @@ fn what_waits_only_for_an_acknowledgement_says_so() {
             expect(&live.node, WITHHELD);
             one(&ring)
         };
-        // Else the kernel sends no second part before the first is acknowledged.
+        // Without this option the kernel sends the second part only when the first is acknowledged.
         live.stream.set_nodelay(true).unwrap();
         let (begin, rest) = ANSWER.split_at(20);
         for (part, is_all) in [(begin, false), (rest, true)] {
             (&live.stream).write_all(part).unwrap();
-            // It may be sent again meanwhile.
+            // The kernel may retransmit the part before meanwhile.
             while !live.response().payload().ends_with(part) {}
             assert_eq!(again().unacknowledged, is_all, "{part:?}");
         }
-        // Nobody's client is made to speak for what an agent sends in.
+        // No client is probed for what an agent sends in.
         let whole = request(&live, ELSEWHERE);
         let next = whole.clone().seq(early.seq);
         let reading = live.node.data_server().reading(LOOPBACK).unwrap();
         reading.send(&frame_here(&next)).unwrap();
         expect(&live.node, WITHHELD);
         assert!(!one(&ring).unacknowledged);
-        // HEAD waits for it here as well.
+        // A HEAD request for this data server waits for the acknowledgement as well.
         let head = [b"HEAD", &HERE[3..]].concat();
         forward(&live.node, &next.payload(head));
         expect(&live.node, WITHHELD);

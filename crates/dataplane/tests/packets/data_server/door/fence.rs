@@ -1,4 +1,5 @@
-//! A data server that was cut off says nothing for a connection that may be another's by now: it asks the client.
+//! A data server that was cut off sends nothing for a connection that another data server may have by then: it asks the
+//! client.
 
 use std::{
     io::Write as _,
@@ -21,16 +22,18 @@ use crate::{
 };
 
 const LEASE: Duration = Duration::from_millis(200);
-/// Than that, and than a client is believed that was heard.
+/// A time longer than `LEASE`, and than the time for which a client that was heard counts as heard (`CLIENT_LEASE`).
 const LONGER: Duration = Duration::from_millis(700);
 const MORE: &[u8] = b"more";
 const NONE: Counted<'_> = &[("ds_none", 1)];
 
-/// Its response is under way, and its connection server was heard just now.
+/// A connection whose response is under way, at a data server that has a lease and has just heard its connection
+/// server.
 fn leased() -> Live {
     under_lease(Live::answering())
 }
 
+/// Gives the connection's data server a lease, and has it hear its connection server.
 fn under_lease(live: Live) -> Live {
     live.stream.set_nodelay(true).unwrap();
     let lease = u32::try_from(LEASE.as_nanos() >> SENT_SHIFT).unwrap();
@@ -39,14 +42,15 @@ fn under_lease(live: Live) -> Live {
     live
 }
 
-/// It forwards a packet of another client.
+/// Has the data server hear its connection server, which forwards a packet of another client.
 fn hear_connection_server(live: &Live) {
     let stranger = Client::fresh().later(1, 1, 1);
     forward(&live.node, &stranger);
     while live.wire.next().body.is_empty() {}
 }
 
-/// The client is asked: what leaves is from before what it has, and empty.
+/// Asserts that the client is asked: the segment that leaves is empty, and its sequence number is one that the client
+/// has already.
 #[track_caller]
 fn asks(live: &Live) {
     let said = live.said();
@@ -58,7 +62,7 @@ fn asks(live: &Live) {
     assert!(live.node.moved().contains_key("ds_fenced"));
 }
 
-/// Something else takes its place.
+/// Closes the server's socket, by putting another stream in its place.
 fn close(live: &mut Live) {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     live.stream = TcpStream::connect(other.local_addr().unwrap()).unwrap();
@@ -68,7 +72,7 @@ fn write(mut stream: &TcpStream) {
     stream.write_all(MORE).unwrap();
 }
 
-/// What the server writes leaves.
+/// Asserts that what the server writes leaves.
 #[track_caller]
 fn writes(live: &Live) {
     write(&live.stream);
@@ -76,7 +80,7 @@ fn writes(live: &Live) {
     assert_eq!(said.unwrap().payload(), MORE);
 }
 
-/// A packet of the client has come.
+/// Has a packet of the client come, so that the client is heard.
 fn hear_client(live: &Live) {
     forward(&live.node, &live.ack());
     await_counted(&live.node, "ds_forwarded");
@@ -102,7 +106,7 @@ fn without_a_lease_all_is_said() {
     });
 }
 
-/// The client answers, and is led here: this is whose connection it is.
+/// The client's answer is forwarded here, so the connection is still this data server's.
 #[test]
 fn cut_off_it_asks_until_the_client_was_heard() {
     on_own_host(|| {
@@ -115,7 +119,8 @@ fn cut_off_it_asks_until_the_client_was_heard() {
     });
 }
 
-/// TCP tries again in the same time as before, or what is sent once the client was heard could come many seconds later.
+/// TCP does not double its timeout for what does not leave. Otherwise the retransmission after the client was heard
+/// could come many seconds later.
 #[test]
 fn what_does_not_leave_is_tried_again_soon() {
     for is_in_flight in [false, true] {
@@ -127,7 +132,7 @@ fn what_does_not_leave_is_tried_again_soon() {
             }
             write(&live.stream);
             while !live.said().payload().is_empty() {}
-            // Else TCP would give up after some seconds.
+            // If TCP counted no segment as in flight, it would give up after some seconds.
             assert_eq!(in_flight_of(&live.stream), 1);
             let before = backoff_of(&live.stream);
             for _ in 0..3 {
@@ -138,7 +143,7 @@ fn what_does_not_leave_is_tried_again_soon() {
     }
 }
 
-/// Nothing has come of the client but the request with which it was adopted.
+/// Nothing has come from the client but the request with which its connection was adopted.
 #[test]
 fn cut_off_it_asks_before_its_first_response() {
     on_own_host(|| {
@@ -152,7 +157,7 @@ fn cut_off_it_asks_before_its_first_response() {
     });
 }
 
-/// The connection server is heard again, and the client not yet.
+/// The connection server is heard again, but the client is not heard yet.
 #[test]
 fn after_a_silence_it_asks_until_the_client_was_heard() {
     on_own_host(|| {
@@ -188,8 +193,9 @@ fn taken_for_dead_it_asks_until_the_client_was_heard() {
     });
 }
 
-/// Another data server has had the connection meanwhile, and a connection server that does not know sends its packets here: they find
-/// no socket from then on, so it asks who has it.
+/// Another data server has had the connection meanwhile, and a connection server that does not know that sends a packet
+/// of it here. The socket here ends. Further packets find none, so the connection server hears NONE and asks who has
+/// the connection.
 #[test]
 fn after_a_silence_a_connection_that_went_on_elsewhere_ends() {
     on_own_host(|| {
@@ -219,7 +225,7 @@ fn after_a_silence_a_connection_that_went_on_elsewhere_ends() {
     });
 }
 
-/// A socket that is gone says so to nobody: its client finds out by its next packet.
+/// A socket that ends while its host is cut off sends neither FIN nor RST: the client finds out with its next packet.
 #[test]
 fn cut_off_it_resets_nobody() {
     on_own_host(|| {

@@ -1,4 +1,4 @@
-//! Requests that the owner of a connection keeps: should it die, another one goes on with what it answers.
+//! Requests that the owner of a connection keeps: if the owner dies, another data server goes on with the response.
 
 use baton_abi::{KeptRequest, ROUTE_RESUME, RouteKey, SERVICE_PATHS, SERVICE_RESUME_REST, TcbKey};
 
@@ -13,11 +13,13 @@ use crate::{
 };
 
 const KEPT: (&str, u64) = ("ds_request_kept", 1);
-/// Without SERVICE_RESUME, which has how responses begin shown as well.
+/// The flags of a service that has routes. `SERVICE_RESUME` is left out: with it, the program would also show the
+/// daemon how responses begin.
 const OTHERS: u32 = SERVICE_PATHS;
 const REST: u32 = OTHERS | SERVICE_RESUME_REST;
 
-/// An answered connection. Requests for `/ds1/` take a route, whose flags these are; the service has those.
+/// An answered connection of a service with the flags `service`. Requests for `/ds1/` take a route with the flags
+/// `route`.
 fn owned(service: u32, route: u32) -> Live {
     let node = attached();
     let key = RouteKey::of(0, 0, b"/ds1/").unwrap();
@@ -30,7 +32,8 @@ fn get(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n")
 }
 
-/// What is kept of this connection, if its response begins where this packet expects it.
+/// Returns the request that is kept of the packet's connection, if its response begins at the sequence number that the
+/// packet acknowledges.
 fn kept(live: &Live, packet: &Segment) -> Option<KeptRequest> {
     let heads = live.node.data_server().heads().unwrap();
     let flow = TcbKey::of(packet.from, WEB);
@@ -43,7 +46,7 @@ fn is_kept_as(live: &Live, packet: &Segment, pool: u16) {
     assert_eq!(found.text[..found.bytes.into()], packet.payload);
 }
 
-/// Its route says whether, or the service where no route takes it.
+/// The route of a request says whether the request is kept. If no route takes it, its service says so.
 #[test]
 fn requests_of_which_that_is_wanted() {
     for (service, route, target, pool) in [
@@ -68,7 +71,7 @@ fn requests_of_which_that_is_wanted() {
     }
 }
 
-/// Only a request that may be asked twice, and is all there is in its packet.
+/// Only a GET that may be done twice is kept, if it is all that its packet has and is not too long.
 #[test]
 fn requests_of_every_kind() {
     let long = |bytes: usize| {
@@ -98,7 +101,8 @@ fn requests_of_every_kind() {
     }
 }
 
-/// Where the response to one begins that was sent in the middle of another's nobody knows.
+/// A request that comes before the response to the one before is complete is not kept, because it is not known where
+/// its response will begin.
 #[test]
 fn what_does_not_wait_for_its_answer_is_not_kept() {
     on_own_host(|| {
@@ -114,7 +118,8 @@ fn what_does_not_wait_for_its_answer_is_not_kept() {
     });
 }
 
-/// The one with which a connection comes begins its response where the client is.
+/// The request with which a connection is adopted is kept, too: its response begins with the byte that the client
+/// expects next.
 #[test]
 fn the_first_request_is_kept_too() {
     on_own_host(|| {
@@ -129,7 +134,7 @@ fn the_first_request_is_kept_too() {
         );
         expect_bytes(&stream, GET);
         is_kept_as(&live, &packet, 0);
-        // The one before, of another connection, is as it was.
+        // The request kept before, of another connection, is unchanged.
         is_kept_as(&live, &live.client.get(COOKIE), 0);
     });
 }

@@ -1,5 +1,5 @@
-//! What the kernel has merged (GRO) is looked at as the segments that it was made of would be: it is cut where the next request
-//! begins, and what is too long for a message waits and goes in pieces.
+//! The door treats a packet that the kernel has merged (GRO) like the segments of which it was made: it cuts the packet
+//! where the next request begins, and what is too long for a message waits and goes in pieces.
 
 use baton_net::client_frame::PIECE;
 
@@ -16,13 +16,13 @@ use crate::{host::on_own_host, merged::send_merged};
 const SEGMENT: u16 = 1348;
 const BODY: usize = 6000;
 
-/// A request with a body that goes on over several segments.
+/// Returns a request for `path` with a body that takes several segments.
 fn upload(path: &str) -> Vec<u8> {
     let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {BODY}\r\n\r\n");
     [head.as_bytes(), &[b'x'; BODY]].concat()
 }
 
-/// How many pieces there are of so many bytes that have waited.
+/// Returns the number of pieces in which so many bytes that have waited come again.
 fn pieces(bytes: usize) -> u64 {
     bytes.div_ceil(PIECE) as u64
 }
@@ -75,7 +75,7 @@ fn it_is_cut_where_the_next_request_begins() {
     });
 }
 
-/// It is too long for a message, so it goes in pieces.
+/// A merged request is too long for a message, so it goes to the other data server in pieces.
 #[test]
 fn a_request_for_another_goes_in_pieces() {
     on_own_host(|| {

@@ -1,4 +1,4 @@
-//! The door: each further request is judged where its connection is.
+//! The door: each further request is judged at the data server that has the connection's socket.
 
 pub mod body;
 pub mod dispatcher;

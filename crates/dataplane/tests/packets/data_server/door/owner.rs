@@ -1,5 +1,5 @@
-//! The owner of a connection sees to whose each of its requests is: what is this data server's is let in, with another's the
-//! connection goes there, and the connection server is told.
+//! The owner of a connection judges each of its requests: it lets in what is for this data server. With a request for
+//! another data server it hands the connection over there, and tells the connection server.
 
 use std::{
     io::{ErrorKind, Read as _},
@@ -26,14 +26,16 @@ use crate::{
 };
 
 pub const LET_IN: Counted<'_> = &[("ds_door_request", 1), ("ds_forwarded", 1)];
-/// A request that has gone with its connection goes once more.
+/// The counter of a request that comes again after its connection has gone with it: it is sent there once more.
 pub const AGAIN: Counted<'_> = &[("ds_door_again", 1)];
 pub const HANDED_ON: Counted<'_> = &[("ds_door_handed_on", 1)];
-/// A request for data server 1 alone, and one for this one.
+/// A request that only data server 1 may answer.
 pub const ELSEWHERE: &[u8] = b"GET /ds2/a HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
+/// A request that only this data server may answer.
 pub const HERE: &[u8] = b"GET /ds1/a HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
 
-/// Data server 0, of whose service `/ds1/` is its own, `/ds2/` that of data server 1, and the rest anybody's.
+/// Data server 0 and the routes of its service: `/ds1/` is its own, `/ds2/` is data server 1's, and any data server may
+/// answer the rest.
 pub fn node() -> Node {
     let node = attached();
     let route = |path: &str, pool: u16| {
@@ -50,14 +52,14 @@ pub fn node() -> Node {
     node
 }
 
-/// The same, which looks at that.
+/// The data server of [`node`], whose doors judge requests by these routes.
 pub fn routed() -> Node {
     let node = node();
     owns(&node, SERVICE_PATHS);
     node
 }
 
-/// A connection whose first request is answered.
+/// A connection at the data server of [`node`], whose first request is answered.
 pub fn owned() -> Live {
     Live::owned(node(), SERVICE_PATHS)
 }
@@ -66,7 +68,7 @@ pub fn request(live: &Live, text: &[u8]) -> Segment {
     live.request().payload(text)
 }
 
-/// Its socket here has ended, and nobody was told.
+/// Asserts that the connection's socket here has ended: its server sees a reset, which does not leave this host.
 pub fn ended(live: &Live) {
     is_reset(&live.stream);
 }
@@ -76,7 +78,8 @@ pub fn is_reset(mut stream: &TcpStream) {
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
 }
 
-/// The next message says to the connection server that data server 1 has it, with this packet.
+/// Asserts that the next message is MOVED, which tells the connection server that data server 1 has the connection, and
+/// that it carries this packet.
 #[track_caller]
 pub fn told_moved(live: &Live, packet: &Segment) {
     let told = live.message_to(CS, CS_MAC);
@@ -87,7 +90,8 @@ pub fn told_moved(live: &Live, packet: &Segment) {
     assert_eq!(but_echo(&told.packet), but_echo(&packet.packet()));
 }
 
-/// Data server 1 is to adopt the connection with this packet. Whether it is told that the client is aware.
+/// Asserts that the next message is ADOPT to data server 1 with this packet. Returns whether the message says that the
+/// client is aware.
 #[track_caller]
 pub fn told_to_adopt(live: &Live, packet: &Segment) -> bool {
     let adopts = live.message_to(ds(1), ds_mac(1));
@@ -111,7 +115,8 @@ pub fn told_to_adopt(live: &Live, packet: &Segment) -> bool {
     tcb.aware
 }
 
-/// With this request the connection goes to data server 1, and both that one and the connection server are told.
+/// Forwards this request, and asserts that the connection goes to data server 1 with it: data server 1 is told to adopt
+/// it, and the connection server is told that it has moved.
 #[track_caller]
 pub fn goes_with(live: &Live, request: &Segment) {
     forward(&live.node, request);
@@ -120,8 +125,8 @@ pub fn goes_with(live: &Live, request: &Segment) {
     told_moved(live, request);
 }
 
-/// Data server 1 is to adopt the connection with this packet, if it has not had it: the first ADOPT may have been lost. Its data
-/// is with its keeper, or with the client.
+/// Asserts that data server 1 is told to adopt the connection with this packet if it has not had it, because the first
+/// ADOPT may have been lost. `keeper` keeps the packet's data; if there is none, the client does.
 #[track_caller]
 pub fn told_again(live: &Live, packet: &Segment, keeper: Option<ShortAddress>) {
     let adopts = live.message_to(ds(1), ds_mac(1));
@@ -139,7 +144,7 @@ pub fn told_again(live: &Live, packet: &Segment, keeper: Option<ShortAddress>) {
     assert_eq!(but_echo(&adopts.packet), but_echo(&packet.packet()));
 }
 
-/// The connection's next request is let in, and its server has it.
+/// Forwards the connection's next request, and asserts that it is let in and reaches the server.
 #[track_caller]
 pub fn lets_in(live: &Live, text: &[u8]) {
     forward(&live.node, &request(live, text));
@@ -147,7 +152,7 @@ pub fn lets_in(live: &Live, text: &[u8]) {
     expect_bytes(&live.stream, text);
 }
 
-/// The same, and it is answered.
+/// Has the next request let in as [`lets_in`] does, and answered.
 #[track_caller]
 pub fn serves(live: &mut Live, text: &[u8]) {
     lets_in(live, text);
@@ -178,7 +183,8 @@ fn with_a_request_for_another_the_connection_goes() {
     });
 }
 
-/// The connection server may not know yet: what it sends goes on, and it is told again.
+/// The connection server may not know yet that a connection has gone. What it sends here goes on to the new owner, and
+/// it is told MOVED again.
 #[test]
 fn what_comes_for_one_that_has_gone_follows_it() {
     on_own_host(|| {
@@ -201,7 +207,7 @@ fn what_comes_for_one_that_has_gone_follows_it() {
     });
 }
 
-/// The connection server is told where its connection has gone, and there the packet is sent.
+/// Asserts that the connection server is told where the connection has gone, and that the packet is forwarded there.
 #[track_caller]
 pub fn follows(live: &Live, packet: &Segment) {
     told_moved(live, packet);
@@ -215,7 +221,8 @@ pub fn follows(live: &Live, packet: &Segment) {
     assert_eq!(follows.packet, packet.packet());
 }
 
-/// The response before is not acknowledged yet, or not even written: the request comes again, and by then it may go.
+/// A request for another data server is withheld as long as the response before it is not written or not acknowledged.
+/// The request comes again, and the connection goes with it once it is quiet.
 #[test]
 fn a_connection_goes_when_it_is_quiet() {
     on_own_host(|| {
@@ -242,7 +249,7 @@ fn a_connection_goes_when_it_is_quiet() {
     });
 }
 
-/// Whatever a body says, and in whatever order it comes.
+/// A body is never judged as a request, whatever it says and in whatever order its packets come.
 #[test]
 fn a_body_is_no_request() {
     on_own_host(|| {
@@ -274,11 +281,11 @@ pub fn end_of(segment: &Segment) -> u32 {
     segment.seq.wrapping_add(segment.payload.len() as u32)
 }
 
-/// Two requests in one packet: what is behind the first comes again, and is judged by itself.
+/// If a packet holds two requests, it is cut behind the first. The second comes again, and is judged by itself.
 #[test]
 fn a_packet_is_cut_where_the_next_request_begins() {
     on_own_host(|| {
-        // One of an even length, the other of an odd one.
+        // `HERE` has an even length, this request has an odd one.
         let odd: &[u8] = b"GET /ds1/ab HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
         for first in [HERE, odd] {
             let mut live = owned();
@@ -334,7 +341,7 @@ fn what_is_behind_a_gap_waits() {
     });
 }
 
-/// No server sees what the door cannot read. Without an agent that could, the connection ends.
+/// No server sees what the door cannot read. Without an agent that could read it, the connection ends.
 #[test]
 fn what_the_door_cannot_read_ends_the_connection() {
     let texts: [&[u8]; 5] = [
@@ -355,7 +362,8 @@ fn what_the_door_cannot_read_ends_the_connection() {
     });
 }
 
-/// The connection server has guessed wrong: the connection goes on at once, before anything is made of it here.
+/// If the connection server has guessed the wrong data server, the ADOPT goes on to the right one at once, before a
+/// socket is made here.
 #[test]
 fn an_adopt_for_another_goes_on() {
     on_own_host(|| {
@@ -380,7 +388,7 @@ fn an_adopt_for_another_goes_on() {
             (flow(&client), 1, Some(short(CS)))
         );
         assert!(nothing_to_accept(&live.listener));
-        // And what comes behind it.
+        // What comes behind the ADOPT follows it.
         let ack = client.later(COOKIE, ELSEWHERE.len(), 9);
         forward(&live.node, &ack);
         expect(&live.node, &[("ds_door_followed", 1)]);
@@ -407,7 +415,7 @@ fn an_adopt_that_the_door_cannot_read_is_refused_for_all() {
     });
 }
 
-/// What comes again as ADOPT passes the same door.
+/// The door also judges an ADOPT that comes again: it cuts off what is behind the first request.
 #[test]
 fn a_duplicate_of_the_adopt_is_judged_too() {
     on_own_host(|| {
@@ -420,8 +428,8 @@ fn a_duplicate_of_the_adopt_is_judged_too() {
     });
 }
 
-/// The first copy of the request was broken on its way: TCP drops it, and the door has seen it. What comes in its place is not for
-/// this server's pool, however long it is.
+/// The door has let in a request that was broken on its way, so TCP drops it. A request that comes in its place and is
+/// for another pool is not let in, whatever its length.
 #[test]
 fn another_request_in_place_of_one_that_tcp_has_dropped_is_judged() {
     on_own_host(|| {
@@ -436,8 +444,9 @@ fn another_request_in_place_of_one_that_tcp_has_dropped_is_judged() {
     });
 }
 
-/// What was broken on its way seemed to be another's. TCP believes it as little as the RST that was made of it, there or here, so the
-/// connection is still here when the true request comes.
+/// A packet that was broken on its way may look like a request for another data server. Because its checksum is wrong,
+/// TCP there drops it, and TCP here drops the RST that was made of it. So the connection is still here when the true
+/// request comes.
 #[test]
 fn a_connection_does_not_go_with_a_broken_request() {
     on_own_host(|| {
@@ -457,7 +466,7 @@ fn a_connection_does_not_go_with_a_broken_request() {
     });
 }
 
-/// A connection that was here before there were doors.
+/// A connection that began before its service had doors has none: it ends with its next data.
 #[test]
 fn a_connection_without_a_door_ends() {
     on_own_host(|| {

@@ -1,4 +1,4 @@
-//! Connections that cannot go on as they should: each of their clients is told, and no request is done twice.
+//! Connections that cannot go on as they should: their clients are told, and no request is done twice.
 
 use std::{io::Read as _, net::TcpStream, os::fd::AsRawFd as _};
 
@@ -35,7 +35,8 @@ pub fn kill_next(node: &Node) {
     mark(node, 1, DATA_SERVER_DEAD);
 }
 
-/// Its server has written two responses to one request: which one the next request waits for is not known any more.
+/// If a server has written two responses to one request, it is no longer known which response the next request has to
+/// wait for.
 #[test]
 fn a_connection_with_more_responses_than_requests_ends() {
     on_own_host(|| {
@@ -50,7 +51,8 @@ fn a_connection_with_more_responses_than_requests_ends() {
     });
 }
 
-/// The data server that it went to may have done the request before it died.
+/// The data server to which the connection went may have done the request before it died. So a POST does not begin here
+/// again: the connection server is told NONE.
 #[test]
 fn what_may_not_be_done_twice_does_not_begin_here_again() {
     on_own_host(|| {
@@ -67,7 +69,7 @@ fn what_may_not_be_done_twice_does_not_begin_here_again() {
     });
 }
 
-/// The same of a request that came with an ADOPT, and went on as one.
+/// A POST that came with an ADOPT, and went on to a data server that has died since, goes to no third one.
 #[test]
 fn nor_does_it_go_to_a_third() {
     on_own_host(|| {
@@ -84,7 +86,8 @@ fn nor_does_it_go_to_a_third() {
     });
 }
 
-/// It began here: the same text.
+/// Asserts that the connection began here once more, and that its server gets `text`. From then on `live` has the new
+/// socket.
 #[track_caller]
 pub fn begins_here(live: &mut Live, text: &[u8]) {
     let back = [
@@ -99,8 +102,8 @@ pub fn begins_here(live: &mut Live, text: &[u8]) {
     live.nothing_sent();
 }
 
-/// Its request began nothing at a data server that has died, or takes no messages because its clock is wrong: it begins here once more,
-/// where that may answer it by now.
+/// If the data server to which a GET went has died, or takes no messages because its clock is wrong, the connection
+/// begins here once more with that GET. By then this data server may answer it.
 #[test]
 fn what_may_be_done_twice_begins_here_again() {
     on_own_host(|| {
@@ -119,7 +122,8 @@ fn what_may_be_done_twice_begins_here_again() {
     });
 }
 
-/// It lives, and may have got the request before its clock was wrong.
+/// A data server that takes no messages because its clock is wrong still lives, and may have got the POST before. So
+/// the POST follows its connection there.
 #[test]
 fn what_may_not_be_done_twice_follows_to_who_takes_no_messages() {
     on_own_host(|| {
@@ -135,7 +139,7 @@ fn what_may_not_be_done_twice_follows_to_who_takes_no_messages() {
     });
 }
 
-/// The agent has its connection, to answer 400.
+/// Asserts that the agent has the connection on socket `read` in order to answer 400.
 #[track_caller]
 fn is_broken(live: &Live, read: &TcpStream) {
     let doors = map_named(live.node.plane(), "doors");
@@ -146,7 +150,7 @@ fn is_broken(live: &Live, read: &TcpStream) {
 
 const CHUNKED: &str = "POST /ds1/a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// Its client is told, whatever server would have got it.
+/// The agent tells the client that the body of its request is invalid, whatever server would have got the request.
 #[test]
 fn a_request_whose_body_is_none_is_answered_by_the_agent() {
     on_own_host(|| {
@@ -175,7 +179,8 @@ fn a_request_whose_body_is_none_is_answered_by_the_agent() {
     });
 }
 
-/// The same where the body is none only later, as long as nothing was answered. Who has begun to answer hears that there is no more.
+/// If a body turns out to be invalid only after its head, the agent answers as long as the server has not begun to. A
+/// server that has begun to answer gets a FIN: it hears that no more of the body comes.
 #[test]
 fn a_body_that_turns_out_to_be_none_is_answered_by_the_agent() {
     on_own_host(|| {
@@ -211,7 +216,7 @@ fn a_body_that_turns_out_to_be_none_is_answered_by_the_agent() {
     });
 }
 
-/// What is before it is answered first.
+/// The request before one with an invalid body is answered first.
 #[test]
 fn a_request_whose_body_is_none_waits_for_the_response_before() {
     on_own_host(|| {
@@ -239,7 +244,7 @@ fn a_request_whose_body_is_none_waits_for_the_response_before() {
     });
 }
 
-/// Where there is no agent, the connection server tells it.
+/// Where there is no agent, the connection server tells the client that its first request has an invalid body.
 #[test]
 fn a_first_request_whose_body_is_none_is_refused() {
     on_own_host(|| {
@@ -257,7 +262,8 @@ fn a_first_request_whose_body_is_none_is_refused() {
     });
 }
 
-/// The tables of data servers differ, and each passes the request on: it has come for the last time.
+/// Sends an ADOPT that is for another data server, with its last attempt: the tables of the data servers differ, and
+/// each has passed the request on.
 fn passed_on_by_all(live: &mut Live) {
     live.client = Client::fresh();
     let request = live.client.get(COOKIE).payload(ELSEWHERE);
@@ -273,7 +279,7 @@ fn passed_on_by_all(live: &mut Live) {
     send(&live.node, &Message::Adopt { flow, tcb, asker }, &request);
 }
 
-/// Every data server that could answer it has refused it.
+/// Asserts that the request was refused for all data servers: REFUSED leaves no attempt for another one.
 #[track_caller]
 fn is_refused_for_all(live: &Live) {
     expect(&live.node, &[("ds_refused", 1)]);
@@ -302,7 +308,7 @@ fn what_is_always_another_s_is_answered_by_the_last_one_s_agent() {
         let (read, _) = accept(&agent);
         expect_bytes(&read, ELSEWHERE);
         let doors = map_named(live.node.plane(), "doors");
-        // The next packet finds the door, and puts it where it belongs.
+        // The next packet moves the door from `doors_begun` to the socket.
         forward(&live.node, &live.client.later(COOKIE, ELSEWHERE.len(), 0));
         expect(&live.node, &[("ds_forwarded", 1)]);
         let door = doors.lookup(&read.as_raw_fd().to_ne_bytes(), MapFlags::ANY);

@@ -1,4 +1,5 @@
-//! What else leads an owner's requests to a pool than routes, and where connections stay whatever they ask for.
+//! Requests that something other than a route leads to a pool, and services whose connections stay whatever they
+//! request.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use crate::{
     host::on_own_host,
 };
 
-/// An owned connection of a service with these flags, whose large content has a pool of its own: data server 1.
+/// An owned connection of a service with these flags. The pool of the service's large content has data server 1 alone.
 fn owned(flags: u32) -> Live {
     let live = Live::owned(node(), SERVICE_PATHS);
     let service = Service {
@@ -28,6 +29,7 @@ fn owned(flags: u32) -> Live {
     live
 }
 
+/// Makes the content at this path large.
 fn large(live: &Live, path: &str) {
     let hash = PathHash::of(key().hash_key(), path.as_bytes()).unwrap();
     let all = BTreeSet::from([(0, hash.get())]);
@@ -57,7 +59,8 @@ fn a_route_is_asked_before_sizes_are() {
     });
 }
 
-/// Without a word: a connection server resets its client, who tries again.
+/// This data server sends nothing when it ends the connection. The connection server resets the client, which tries
+/// again.
 #[test]
 fn where_connections_stay_one_ends_with_a_request_for_another_pool() {
     on_own_host(|| {

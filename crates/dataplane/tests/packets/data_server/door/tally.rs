@@ -25,15 +25,16 @@ use crate::{
     segment::{Client, GET, Segment},
 };
 
-/// Of the routes to `/ds1/` and `/ds2/`.
+/// The numbers of the routes to `/ds1/` and `/ds2/`.
 const ROUTES: [u16; 2] = [MAX_SERVICES as u16 + 5, MAX_SERVICES as u16 + 6];
 const POOLS: [u16; 2] = [first_pool_of_one(), first_pool_of_one() + 1];
-/// Of what neither of them takes: the service's id, and its own pool.
+/// The route and pool of requests that neither route takes: the service's id counts as the route, and the pool is the
+/// service's own.
 const REST: (u16, u16) = (0, 0);
-/// The size of the lab's answer.
+/// The bytes of one response of the server.
 const ONE: u64 = ANSWER.len() as u64;
 
-/// Its routes have numbers.
+/// Gives numbers to the routes of the connection's service.
 fn numbered(live: &Live) {
     let routes = [0, 1].map(|index| {
         let path = format!("/ds{}/", index + 1);
@@ -54,7 +55,8 @@ fn counts(node: &Node, of: AtDoor) -> [u64; 4] {
     [requests, bytes, handovers, unavailable]
 }
 
-/// Requests, bytes, handovers and requests that nobody answered: of a route and its pool.
+/// Asserts that a route and its pool each have these counts: requests, bytes, handovers, and requests that no data
+/// server could answer.
 #[track_caller]
 fn counted(node: &Node, (route, pool): (u16, u16), expected: [u64; 4]) {
     for of in [AtDoor::Route(route), AtDoor::Pool(pool)] {
@@ -71,7 +73,8 @@ fn of_route(index: usize) -> (u16, u16) {
     (ROUTES[index], POOLS[index])
 }
 
-/// Each request once, with the bytes that were acknowledged until the next one; all of them together for the data server.
+/// Each request counts once for its route and its pool, with the bytes that were acknowledged until the next request.
+/// All of them together count for the data server.
 #[test]
 fn requests_and_bytes_of_each() {
     on_own_host(|| {
@@ -88,14 +91,14 @@ fn requests_and_bytes_of_each() {
         counted(&live.node, of_route(0), [2, 2 * ONE, 0, 0]);
         counted(&live.node, of_route(1), [0, 0, 1, 0]);
         assert_eq!(counts(&live.node, AtDoor::All), [3, 3 * ONE, 1, 0]);
-        // It has gone, and so has what comes again.
+        // A request that comes again after its connection has gone with it does not count again.
         forward(&live.node, &with);
         expect(&live.node, &[("ds_door_again", 1)]);
         counted(&live.node, of_route(1), [0, 0, 1, 0]);
     });
 }
 
-/// Whether it has come as ADOPT or in FORWARD.
+/// A request that comes again counts once, whether it comes as ADOPT or in FORWARD.
 #[test]
 fn what_comes_again_counts_once() {
     on_own_host(|| {
@@ -115,7 +118,8 @@ fn what_comes_again_counts_once() {
     });
 }
 
-/// The data server that a connection server has guessed is another's: the request is counted where it goes.
+/// If a connection server has guessed the wrong data server, the ADOPT counts there as one handover, even if it comes
+/// twice. The request counts at the data server to which it goes.
 #[test]
 fn an_adopt_that_goes_on_is_a_handover() {
     on_own_host(|| {
@@ -130,7 +134,7 @@ fn an_adopt_that_goes_on_is_a_handover() {
     });
 }
 
-/// What the agent has read counts when its server gets it, for the route that the agent found.
+/// A request that the agent has read counts when its server gets it, for the route that the agent found.
 #[test]
 fn what_the_agent_has_read() {
     on_own_host(|| {
@@ -153,7 +157,8 @@ fn what_the_agent_has_read() {
     });
 }
 
-/// The agent answers what nobody is there for, and its answer is nobody's.
+/// A request for a pool without data servers counts once as such. The agent answers it, and the bytes of that answer
+/// count for nobody.
 #[test]
 fn what_nobody_is_there_for() {
     const EMPTY: (u16, u16) = (ROUTES[1], 63);
@@ -171,7 +176,8 @@ fn what_nobody_is_there_for() {
     });
 }
 
-/// The last response counts when its client closes, or acknowledges that its server has: the server's FIN is one more.
+/// The last response counts when the client closes, or when it acknowledges that the server has closed: the server's
+/// FIN counts as one byte more.
 #[test]
 fn the_last_answer_counts_at_the_end() {
     on_own_host(|| {
@@ -195,7 +201,7 @@ fn the_last_answer_counts_at_the_end() {
     });
 }
 
-/// A client that acknowledges what it was not sent is not believed.
+/// If a client acknowledges what it was not sent, only the bytes that it was sent count.
 #[test]
 fn only_what_was_sent_is_acknowledged() {
     on_own_host(|| {
@@ -211,13 +217,13 @@ fn only_what_was_sent_is_acknowledged() {
     });
 }
 
-/// A long response counts as it is acknowledged, a MB at a time, though nothing else is asked for.
+/// A long response counts while it is acknowledged, a MiB at a time, even if no other request comes.
 #[test]
 fn a_long_answer_counts_on_its_way() {
     const MB: u32 = 1 << 20;
     on_own_host(|| {
         let live = owned();
-        // As if so much of it had been acknowledged before.
+        // Makes the door believe that so many more bytes were acknowledged and are not counted yet.
         let back = |bytes: u32| {
             let doors = map_named(live.node.plane(), "doors");
             let key = live.stream.as_raw_fd().to_ne_bytes();
@@ -237,7 +243,8 @@ fn a_long_answer_counts_on_its_way() {
     });
 }
 
-/// A number that is another's from now on begins at nothing.
+/// When a number is to name another route or pool, its counts begin at zero. The counts of this data server as a whole
+/// stay.
 #[test]
 fn a_cleared_tally() {
     on_own_host(|| {

@@ -1,4 +1,4 @@
-//! IPv4 BIG TCP: packets of more than 65,535 bytes within a host, whose IP header says that they have none.
+//! IPv4 BIG TCP: packets of more than 65,535 bytes within a host, whose IP header says that their length is 0.
 
 use std::{
     io::{Read, Write},
@@ -18,7 +18,8 @@ use crate::{
 const BYTES: usize = 16 << 20;
 const MOST: usize = u16::MAX as usize;
 
-/// `include/uapi/linux/if_link.h` of kernels since 6.3; ip(8) of that time does not know them yet.
+/// A link attribute of kernels since 6.3 (`include/uapi/linux/if_link.h`). The ip(8) of that time knows neither this
+/// one nor the next.
 const IFLA_GSO_IPV4_MAX_SIZE: u16 = 63;
 const IFLA_GRO_IPV4_MAX_SIZE: u16 = 64;
 
@@ -48,7 +49,7 @@ fn set_link(index: u32, attributes: &[(u16, u32)]) {
     assert_eq!(error, 0, "rtnetlink refused");
 }
 
-/// On the loopback, whose MTU is 65536, with a kernel that may send three times as much at once.
+/// Runs the test where the kernel may send about three times as much at once on the loopback as its MTU of 65536.
 fn with_big_packets(test: impl FnOnce() + Send) {
     on_own_host(|| {
         let most = [IFLA_GSO_IPV4_MAX_SIZE, IFLA_GRO_IPV4_MAX_SIZE].map(|sort| (sort, 190_000));
@@ -57,7 +58,8 @@ fn with_big_packets(test: impl FnOnce() + Send) {
     });
 }
 
-/// Sends much from one end to the other. The longest packet that a tap on the loopback saw of it.
+/// Sends [`BYTES`] bytes from one end to the other. Returns the length of the longest packet that a tap on the loopback
+/// saw.
 fn transfer(from: &TcpStream, to: &TcpStream) -> usize {
     let tap = Socket::new(
         Domain::PACKET,
@@ -87,7 +89,7 @@ fn transfer(from: &TcpStream, to: &TcpStream) -> usize {
     longest
 }
 
-/// What is not for a service is none of ours, whatever its header says.
+/// The program leaves a packet that is not for a service to the kernel, whatever the packet's header says.
 #[test]
 fn what_is_not_for_a_service_is_the_kernels() {
     with_big_packets(|| {
@@ -103,7 +105,7 @@ fn what_is_not_for_a_service_is_the_kernels() {
     });
 }
 
-/// Nobody can say where in them a request ends: none passes a door.
+/// No big packet passes a door, because nobody can say where in the packet a request ends.
 #[test]
 fn no_big_packet_passes_a_door() {
     with_big_packets(|| {
@@ -127,7 +129,7 @@ fn no_big_packet_passes_a_door() {
     });
 }
 
-/// A connection of a service gets them.
+/// A connection of a service without a door gets big packets.
 #[test]
 fn a_connection_gets_big_packets() {
     with_big_packets(|| {

@@ -17,15 +17,15 @@ struct Case {
     name: &'static str,
     /// Changes the header of a good ADOPT before it is tagged.
     before: fn(&mut LccpHeader),
-    /// Changes what follows the header before that.
+    /// Changes what follows the header, also before the tag is made.
     carried: fn(&mut Vec<u8>),
-    /// Changes the message after that.
+    /// Changes the whole message after it was tagged.
     after: fn(&mut Vec<u8>),
     verdict: Verdict,
     counted: Counted<'static>,
 }
 
-/// Without a listener a good ADOPT is refused.
+/// A good ADOPT, which is refused because nobody listens.
 const GOOD: Case = Case {
     name: "good",
     before: |_| (),
@@ -49,8 +49,8 @@ const VERSION: Counted<'_> = &[("lccp_bad_version", 1)];
 const TAG: Counted<'_> = &[("lccp_bad_tag", 1)];
 const STALE: Counted<'_> = &[("lccp_stale", 1)];
 const UNKNOWN: Counted<'_> = &[("lccp_unknown", 1)];
+/// Counters of a FORWARD without a connection: this node knows no other node, so it cannot answer NONE.
 const NO_SOCKET: Counted<'_> = &[("ds_no_socket", 1)];
-/// This node knows no others.
 const MISMATCH: Counted<'_> = &[("lccp_mismatch", 1)];
 /// Where the packet inside begins in the message.
 const PACKET: usize = 80;
@@ -292,7 +292,7 @@ fn every_check() {
     });
 }
 
-/// A message that was seen on its way is good for nobody else, and not from anybody else.
+/// A message that was seen on its way is valid neither for another receiver nor from another sender.
 #[test]
 fn a_message_is_bound_to_its_sender_and_receiver() {
     on_own_host(|| {
@@ -312,7 +312,7 @@ fn a_message_is_bound_to_its_sender_and_receiver() {
     });
 }
 
-/// Whose clock is off, and by how much.
+/// The program notes whose clock is wrong, and by how much.
 #[test]
 fn a_stale_sender_is_noted() {
     on_own_host(|| {
@@ -354,7 +354,8 @@ fn keys() {
     });
 }
 
-/// Flows of IPv6 are for later; their first bytes must not be taken for nothing.
+/// IPv6 flows are not supported. The first bytes of an IPv6 address must not be ignored, because the last four would
+/// then be taken for an IPv4 address.
 #[test]
 fn an_ipv6_flow_is_not_its_last_four_bytes() {
     on_own_host(|| {
@@ -381,7 +382,8 @@ fn an_outer_header_with_options_is_not_ours() {
     node.run(&frame).expect(Drop, SHORT);
 }
 
-/// Put together by the kernel, fragments would reach the daemon unverified.
+/// A fragment of LCCP is dropped, because the kernel would put the fragments together, and they would reach the daemon
+/// unverified.
 #[test]
 fn a_fragment_of_lccp_goes_no_further() {
     let node = Node::ds();
@@ -402,7 +404,7 @@ fn a_heartbeat_passes() {
         .untouched();
 }
 
-/// A node that is both: what the connection server's program has passed up is for the daemon.
+/// On a node with both roles, what the connection server's program has passed up is for the daemon, and passes.
 #[test]
 fn what_is_for_the_connection_server_of_this_node_passes() {
     let node = Node::ds();

@@ -1,4 +1,4 @@
-//! Packets whose headers lie, at the data server: never up to the kernel's TCP if they are for a cluster address.
+//! Packets with wrong headers at the data server: if they are for a cluster address, they never reach the kernel's TCP.
 
 use crate::{
     cluster::key,
@@ -102,13 +102,13 @@ fn an_adopt_cut_at_every_byte() {
     let node = Node::ds();
     let client = Client::fresh();
     let frame = to_ds(&adopt(&client), node.now(), &client.get(7).packet());
-    // To no cluster address: the kernel judges what is not whole.
+    // The packet is not for a cluster address, so the kernel judges what is not whole.
     for length in IP_HEADER_ENDS..frame.len() {
         node.run(&frame[..length]).expect(Pass, &[]).untouched();
     }
 }
 
-/// Cut, and the IP header's length cut as well, so that it does not lie.
+/// The ADOPT is cut, and the length in its IP header is set to what is left, so that the header is right.
 #[test]
 fn shorter_adopts_that_do_not_lie() {
     crate::host::on_own_host(|| {
@@ -135,7 +135,7 @@ fn shorter_adopts_that_do_not_lie() {
     });
 }
 
-/// From the IP header on: a test run takes no shorter frame of IPv4.
+/// Cuts the frame at every byte behind the IP header. A test run takes no shorter frame of IPv4.
 fn cut_everywhere(node: &Node, frame: &[u8]) {
     for length in IP_HEADER_ENDS..frame.len() {
         let seen = node.run(&frame[..length]);

@@ -1,4 +1,4 @@
-//! What is around the packets and messages, and what is broken there.
+//! How the program reads frames and their headers: plain packets, LCCP, VLANs, BIG TCP, and malformed ones.
 
 pub mod big;
 pub mod lccp_in;

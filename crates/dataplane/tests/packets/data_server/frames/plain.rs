@@ -15,8 +15,9 @@ use crate::{
 const NO_SOCKET: Counted<'_> = &[("ds_no_socket", 1)];
 const DELIVERED: Counted<'_> = &[("ds_delivered", 1)];
 
-/// A data server never sends a RST for a connection it does not own, and its kernel would. Only what a
-/// connection server has passed on goes back: see [`crate::data_server::handover::none`].
+/// A packet without a socket is dropped silently. A data server never sends a RST for a connection that it does not
+/// own, but its kernel would. Only what a connection server has passed on goes back: see
+/// [`crate::data_server::handover::none`].
 #[test]
 fn without_a_socket_silence() {
     on_own_host(|| without_a_connection(None));
@@ -86,7 +87,7 @@ fn a_connection_gets_its_packets() {
     });
 }
 
-/// The last ACK of a connection that the server has closed is for its TIME_WAIT.
+/// The last ACK of a connection that the server has closed goes to the connection's TIME_WAIT.
 #[test]
 fn time_wait_gets_its_packets() {
     on_own_host(|| {
@@ -144,7 +145,7 @@ fn what_is_not_for_a_service_passes() {
     table::run(&Node::ds(), cases.into());
 }
 
-/// The connection server's own address is nothing special here.
+/// A packet from the connection server's own address is treated like any other.
 #[test]
 fn a_packet_from_a_node_is_like_any_other() {
     on_own_host(|| {

@@ -1,4 +1,4 @@
-//! Frames of VLANs on the interface below: the kernel's, not ours.
+//! VLAN frames on the interface below: the program leaves them to the kernel.
 
 use baton_net::{Link, PacketSocket};
 use nix::net::if_::if_nametoindex;
@@ -11,7 +11,7 @@ use crate::{
     segment::Client,
 };
 
-/// The frame in a VLAN, with its tag in band.
+/// Returns the frame in a VLAN, with the tag in the frame's own bytes.
 fn tagged(frame: &[u8], ether_type: u16, vlan: u16) -> Vec<u8> {
     let tag = [ether_type.to_be_bytes(), vlan.to_be_bytes()].concat();
     [&frame[..12], &tag, &frame[12..]].concat()
@@ -39,9 +39,10 @@ fn tagged_frames_are_the_kernels() {
             let inner = tagged(&frame, 0x8100, 20);
             wire.send(&tagged(&inner, 0x88a8, 10)).unwrap();
         }
-        // What a switch sends to all, because it does not know for whom it is, the kernel does not take.
+        // A switch sends a frame to all hosts if it does not know for which one it is. The kernel does not take such a
+        // frame.
         wire.send(&client.syn().frame()).unwrap();
-        // Nothing but what comes to this host without a tag is looked at.
+        // The program looks only at frames that are for this host and have no tag.
         let mut frame = client.syn().frame();
         frame[..6].fill(0xff);
         wire.send(&frame).unwrap();

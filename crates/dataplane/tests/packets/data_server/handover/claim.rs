@@ -1,4 +1,4 @@
-//! CLAIM: a connection server looks for a connection.
+//! CLAIM: a connection server asks which data server has a connection.
 
 use std::io::{ErrorKind, Read as _};
 
@@ -24,7 +24,7 @@ const PASSED_ON: Counted<'_> = &[("ds_claim_passed_on", 1)];
 const UNCLAIMED: Counted<'_> = &[("ds_unclaimed", 1)];
 const NO_WAY: Counted<'_> = &[("ds_no_way", 1)];
 
-/// The next of three is data server 1.
+/// Puts the node into a ring of three data servers, in which data server 1 is the next one.
 fn in_ring(node: &Node) {
     node.data_server().set_peer(CS, &peer(CS_MAC)).unwrap();
     node.data_server()
@@ -47,7 +47,7 @@ fn ring(node: &Node, next: std::net::Ipv4Addr, length: u16) {
         .unwrap();
 }
 
-/// What its door has to judge goes back to the connection server with the answer, and comes again from there.
+/// A packet that the door has to judge goes back to the connection server with the answer, and comes again from there.
 #[test]
 fn who_has_it_says_so_and_lets_nothing_in_unjudged() {
     on_own_host(|| {
@@ -65,7 +65,7 @@ fn who_has_it_says_so_and_lets_nothing_in_unjudged() {
     });
 }
 
-/// What ADOPT said is what MOVED says, whatever the client is like.
+/// MOVED says of a connection what its ADOPT said, whatever options the client has.
 #[test]
 fn of_every_kind_of_client() {
     let bare = TcbPart {
@@ -108,7 +108,7 @@ fn of_every_kind_of_client() {
     }
 }
 
-/// FIN, data sent again, and data that comes before its turn are the connection's as well.
+/// FIN, retransmitted data, and data ahead of its turn are the connection's as well.
 #[test]
 fn whatever_is_of_the_connection() {
     let kinds: [fn(&Live) -> Segment; 4] = [
@@ -134,8 +134,8 @@ fn whatever_is_of_the_connection() {
     }
 }
 
-/// Where there is a door the packet is not delivered: it may say that something is urgent in what comes next, and the server would
-/// read something else than what is judged then.
+/// Where there is a door the packet is not delivered: its urgent pointer may reach into the data that comes next, and
+/// the server would then read something else than what the door judges.
 #[test]
 fn nothing_passes_the_door_by_it() {
     on_own_host(|| {
@@ -154,7 +154,8 @@ fn nothing_passes_the_door_by_it() {
     });
 }
 
-/// A RST, with or without an acknowledgement, ends the socket; nobody is told, because no entry is wanted.
+/// A RST, with or without an acknowledgement, ends the socket. The connection server gets no answer, because it needs
+/// no entry for the connection.
 #[test]
 fn a_rst_ends_the_connection() {
     for flags in ["R", "RA"] {
@@ -175,7 +176,7 @@ fn a_rst_ends_the_connection() {
     }
 }
 
-/// It goes around like any question; at its end there is nobody to tell.
+/// A CLAIM with a RST goes around like any other, but the last data server does not answer it.
 #[test]
 fn a_rst_of_nobodys_connection() {
     on_own_host(|| {
@@ -189,7 +190,7 @@ fn a_rst_of_nobodys_connection() {
     });
 }
 
-/// What has come without its data is not delivered: the answer says where the connection is, and no more.
+/// A packet that has come without its data is not delivered: the answer only says where the connection is.
 #[test]
 fn without_its_data_it_is_only_answered() {
     on_own_host(|| {
@@ -200,14 +201,15 @@ fn without_its_data_it_is_only_answered() {
         send_headers(&live.node, &live.client, &headers);
         expect(&live.node, CLAIMED);
         assert_eq!(moved_as(&live, &headers), (linux_tcb(), true));
-        // The data itself is the next that comes.
+        // After that the data itself comes.
         forward(&live.node, &live.request());
         expect(&live.node, LET_IN);
         expect_bytes(&live.stream, GET);
     });
 }
 
-/// Who has it not passes on that the data is not there, but the answer that nobody has it does not say so.
+/// A data server that does not have the connection passes on that the data is missing. The answer that nobody has the
+/// connection does not say so.
 #[test]
 fn without_its_data_it_goes_around() {
     on_own_host(|| {
@@ -245,7 +247,8 @@ fn send_headers(node: &Node, client: &Client, packet: &Segment) {
     send_lccp(ds(0), &[header.as_bytes(), &packet.packet()].concat());
 }
 
-/// An older connection on these ports, whose client has vanished: this packet is not of it.
+/// The socket here is an older connection's on these ports, whose client has vanished. The packet is not of that
+/// connection, so the next data server is asked.
 #[test]
 fn another_connection_of_the_same_ports() {
     on_own_host(|| {
@@ -289,7 +292,8 @@ fn the_last_says_that_nobody_has_it() {
     on_own_host(|| {
         let node = Node::ds();
         in_ring(&node);
-        // Also one who was asked by mistake, and one who counts no further.
+        // This holds also for a data server that was asked by mistake, and for one at which the count can go no
+        // further.
         for asked in [2, 3, 200, 254] {
             let client = Client::fresh();
             let packet = client.later(7, 100, 100);
@@ -314,7 +318,8 @@ fn the_last_says_that_nobody_has_it() {
     });
 }
 
-/// Who cannot ask on must not say that nobody has it: that would be a RST for a connection that lives.
+/// A data server that cannot ask the next one must not say that nobody has the connection: the client would get a RST
+/// for a connection that is alive.
 #[test]
 fn where_a_question_ends() {
     on_own_host(|| {
@@ -326,7 +331,8 @@ fn where_a_question_ends() {
             let frame = to_ds(&claim(&client, asked), node.now(), &packet);
             node.run(&frame).expect(Drop, NO_WAY);
         };
-        // No ring is known; no way to the next; somebody is not asked; no way to who asks.
+        // The cases are: no ring is known; no way to the next data server is known; a data server is missing in the
+        // ring; no way to the asker is known.
         ends(0);
         ring(&node, ds(2), 3);
         ends(0);
@@ -346,7 +352,7 @@ fn where_a_question_ends() {
     });
 }
 
-/// Messages go where [`Live::wire`] sees them.
+/// Sends messages to the connection server and to data server 1 where [`Live::wire`] sees them.
 fn way_out(live: &Live) {
     for (address, mac) in [(CS, CS_MAC), (ds(1), ds_mac(1))] {
         let way = DataServer {
@@ -357,7 +363,8 @@ fn way_out(live: &Live) {
     }
 }
 
-/// What the answer, which carries `packet`, says of the connection. The kernel may have sent something.
+/// Returns what the answer, which must carry `packet`, says of the connection. It skips segments that the kernel may
+/// have sent before the answer.
 #[track_caller]
 fn moved(live: &Live, packet: &Segment) -> TcbPart {
     let (tcb, is_cut) = moved_as(live, packet);
@@ -365,7 +372,7 @@ fn moved(live: &Live, packet: &Segment) -> TcbPart {
     tcb
 }
 
-/// The same, and whether it says that the packet is there without its data.
+/// Does what [`moved`] does, and also returns whether the answer says that the packet is there without its data.
 #[track_caller]
 fn moved_as(live: &Live, packet: &Segment) -> (TcbPart, bool) {
     let message = loop {

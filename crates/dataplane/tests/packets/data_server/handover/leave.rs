@@ -1,5 +1,5 @@
-//! Idle connections leave a data server that is no member of their pool any more: its daemon sends an empty ACK in for each, which
-//! goes to another member as a request for that one does.
+//! Idle connections leave a data server that is no longer a member of their pool. The daemon sends in an empty ACK for
+//! each, and with this ACK the connection goes to another member, as with a request for that member.
 
 use baton_wire::Message;
 use etherparse::TcpSlice;
@@ -23,10 +23,10 @@ const LEFT: Counted<'_> = &[("ds_door_handed_on", 1), ("ds_released", 1)];
 const STAYS: Counted<'_> = &[("ds_release_refused", 1)];
 const GONE: Counted<'_> = &[("ds_release_gone", 1)];
 const AT_REST: Counted<'_> = &[("ds_rest", 1)];
-/// Of WEB.
+/// Index of WEB's pool.
 const POOL: u16 = 0;
 
-/// Data servers with these bits are the members of the pool now, and data server 1 is who it chooses.
+/// Makes the data servers with these bits the members of the pool, and data server 1 the one that the pool chooses.
 pub fn members(live: &Live, members: u64) {
     let mut pool = live.node.routing().pool(POOL).unwrap();
     pool.members[0] = members;
@@ -34,14 +34,16 @@ pub fn members(live: &Live, members: u64) {
     live.node.set_choices(POOL, &[1; 3]);
 }
 
-/// What the daemon sends in: it knows whose the connection is, and nothing else.
+/// Sends in the empty ACK that the daemon makes. The daemon knows the connection's addresses and ports, and nothing
+/// else.
 fn leave(live: &Live) {
     let ack = live.client.later(0, 0, 0).options([1; 12]);
     let reading = live.node.data_server().reading(LOOPBACK).unwrap();
     reading.leave(&frame_here(&ack)).unwrap();
 }
 
-/// The rest of a packet but the echo of our own timestamp, which is this socket's of now.
+/// Returns the parts of a packet that can be compared: all but the echo of our own timestamp, which is the socket's at
+/// the moment of sending.
 pub fn but_echo(packet: &[u8]) -> (u32, u32, u16, Vec<u8>, Vec<u8>) {
     const IP_BYTES: usize = 20;
     let tcp = TcpSlice::from_slice(&packet[IP_BYTES..]).unwrap();
@@ -54,7 +56,7 @@ pub fn but_echo(packet: &[u8]) -> (u32, u32, u16, Vec<u8>, Vec<u8>) {
     )
 }
 
-/// The same, which asks whether the connection is at rest.
+/// Sends in the empty ACK with which the daemon asks whether the connection is at rest.
 fn ask_for_rest(live: &Live) {
     let ack = live.client.later(0, 0, 0).options([1; 12]);
     let reading = live.node.data_server().reading(LOOPBACK).unwrap();
@@ -72,7 +74,7 @@ fn has_left(live: &Live, last: &Segment) {
     ended(live);
 }
 
-/// What the client's last packet said is in the ACK that the next one adopts it with.
+/// The ACK with which the next data server adopts the connection says what the client's last packet said.
 #[test]
 fn it_goes_where_its_pool_has_others() {
     on_own_host(|| {
@@ -85,7 +87,7 @@ fn it_goes_where_its_pool_has_others() {
     });
 }
 
-/// Who was with another pool last is asked about that one.
+/// If the connection's last request was for another pool, that pool's members decide whether the connection leaves.
 #[test]
 fn the_pool_of_its_last_request_counts() {
     on_own_host(|| {
@@ -112,7 +114,7 @@ fn a_member_keeps_its_connections_and_who_is_alone_too() {
     });
 }
 
-/// Its server has not answered, or the client has not acknowledged the answer.
+/// A connection stays if its server has not answered, or if the client has not acknowledged the answer.
 #[test]
 fn who_is_not_idle_stays() {
     on_own_host(|| {
@@ -129,7 +131,7 @@ fn who_is_not_idle_stays() {
     });
 }
 
-/// One that has come here idle, from another data server.
+/// Returns a connection that has come here idle from another data server.
 fn come_idle() -> Live {
     let mut live = owned();
     live.client = Client::fresh();
@@ -140,7 +142,8 @@ fn come_idle() -> Live {
     live
 }
 
-/// Nothing of it was here yet: it goes on to a third with its first request, as any.
+/// A connection that has come here idle has had no request here yet. It goes on to a third data server with its first
+/// request, like any other.
 #[test]
 fn where_it_goes_it_may_go_on_from() {
     on_own_host(|| {
@@ -152,7 +155,7 @@ fn where_it_goes_it_may_go_on_from() {
     });
 }
 
-/// And its first request is answered there.
+/// The first request of a connection that has come here idle is answered here if it is this data server's.
 #[test]
 fn where_it_goes_it_is_answered() {
     on_own_host(|| {
@@ -163,7 +166,8 @@ fn where_it_goes_it_is_answered() {
     });
 }
 
-/// An ACK of the network's is only an ACK; and one for a connection that is not here is nothing.
+/// An ACK from the network does not make its connection leave, and an ACK that is sent in for a connection that is not
+/// here does nothing.
 #[test]
 fn only_what_is_sent_in_has_one_leave() {
     on_own_host(|| {
@@ -178,7 +182,7 @@ fn only_what_is_sent_in_has_one_leave() {
     });
 }
 
-/// Its next request finds it gone, and follows.
+/// The next request of a connection that has left follows the connection.
 #[test]
 fn what_comes_later_follows_it() {
     on_own_host(|| {
@@ -196,7 +200,8 @@ fn what_comes_later_follows_it() {
     });
 }
 
-/// Where it is at rest its connection server is told, with an ACK of the client's; and it stays, whoever its pool has.
+/// The connection server is told, with an ACK of the client's, that the connection is at rest here. The connection
+/// stays, whatever members its pool has.
 #[test]
 fn its_connection_server_is_told_where_it_is_at_rest() {
     on_own_host(|| {
@@ -227,7 +232,8 @@ fn told_rest(live: &Live) {
     assert_eq!((seq, ack), (its_seq, its_ack));
 }
 
-/// Its server has not answered, or the client has not acknowledged the answer.
+/// A connection whose server has not answered, or whose client has not acknowledged the answer, is not at rest, and the
+/// connection server is not told of it.
 #[test]
 fn who_is_not_at_rest_is_not_told_of() {
     on_own_host(|| {

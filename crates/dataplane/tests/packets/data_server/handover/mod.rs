@@ -1,4 +1,4 @@
-//! Connections that leave a data server, or are not there any more.
+//! Connections that leave a data server or are no longer there.
 
 pub mod claim;
 pub mod leave;

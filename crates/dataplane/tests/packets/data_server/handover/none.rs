@@ -26,7 +26,8 @@ fn packets(client: &Client) -> Vec<(&'static str, Segment)> {
     ]
 }
 
-/// Its sender is known by its MAC. A stranger's ends in silence: see [`crate::data_server::frames::plain`].
+/// A data server knows the sender of a plain packet by its MAC address. A stranger's packet is dropped silently: see
+/// [`crate::data_server::frames::plain`].
 #[test]
 fn a_plain_packet_goes_back_to_where_it_came_from() {
     for listening in [false, true] {
@@ -89,7 +90,7 @@ fn a_forwarded_packet_goes_back_to_its_sender() {
     }
 }
 
-/// One that came back before, and one whose sender is not known, end here.
+/// A forwarded packet that came back before, or whose sender is not known, is dropped here.
 #[test]
 fn where_a_forwarded_packet_ends() {
     on_own_host(|| {
@@ -111,7 +112,7 @@ fn where_a_forwarded_packet_ends() {
     });
 }
 
-/// The connection server that is to hear of a refusal is not always the sender.
+/// REFUSED goes to the connection server that the ADOPT names, which is not always the sender of the ADOPT.
 #[test]
 fn a_refusal_goes_to_who_asked() {
     on_own_host(|| {

@@ -1,5 +1,5 @@
-//! YIELD: a response goes on at another data server, once nothing of it is on its way; until then its socket is
-//! shown a closed window.
+//! YIELD: a response goes on at another data server once nothing of it is on its way. Until then its socket is shown a
+//! closed window.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -20,11 +20,11 @@ use crate::{
     segment::{Client, GET, Segment},
 };
 
-/// What the program lets pass, with room for a busy machine: what was on its way before has come.
+/// More than the 10 ms that the program waits until what was on its way before has come, with room for a busy machine.
 const SETTLED: Duration = Duration::from_millis(20);
 const CLOSED: Counted<'_> = &[("ds_forwarded", 1), ("ds_yield_closed", 1)];
 
-/// What the connection server's daemon makes.
+/// Returns the ACK that the connection server's daemon makes.
 fn made(live: &Live) -> Segment {
     live.ack().options([1; 12])
 }
@@ -35,7 +35,8 @@ fn say(live: &Live, next: Option<u16>) {
     send(&live.node, &Message::Yield { flow, next }, &made(live));
 }
 
-/// The next thing on the wire is ADOPT for the agent of the next data server, around this packet.
+/// Checks that the next packet on the wire is an ADOPT for the agent of data server 1, around this packet, and that the
+/// socket here has ended.
 #[track_caller]
 fn goes(live: &Live, ack: &Segment) {
     let packet = live.wire.next();
@@ -55,8 +56,8 @@ fn answers(live: &Live, answer: YieldAnswer) {
     assert_eq!(message.message, Message::Yielded { flow, answer });
 }
 
-/// Nothing is on its way. The first message closes the window, the second finds it closed; what goes on has the
-/// client's own window and timestamps.
+/// If nothing is on its way, the first YIELD closes the window, and the second finds it closed: the connection goes.
+/// The ACK that goes with it has the client's own window and timestamps.
 #[test]
 fn a_response_that_pauses_goes_with_the_second_message() {
     on_own_host(|| {
@@ -68,15 +69,15 @@ fn a_response_that_pauses_goes_with_the_second_message() {
         expect(&live.node, &[("ds_yielded", 1)]);
         goes(&live, &live.ack());
         live.nothing_sent();
-        // It has gone.
+        // The connection has gone, and the answer says so.
         say(&live, Some(1));
         expect(&live.node, &[("ds_yield_gone", 1)]);
         answers(&live, YieldAnswer::Gone);
     });
 }
 
-/// What the server writes meanwhile is never sent: so nothing beyond what the next socket begins with can be
-/// acknowledged.
+/// What the server writes while the connection yields is never sent. So nothing beyond what the next socket begins with
+/// can be acknowledged.
 #[test]
 fn nothing_new_is_sent_from_then_on() {
     on_own_host(|| {
@@ -87,7 +88,7 @@ fn nothing_new_is_sent_from_then_on() {
             ack: before.ack + live.answer.len() as u32,
             ..before.clone()
         };
-        // Something is on its way: the client's own acknowledgement closes the window.
+        // Something is on its way, so the client's own acknowledgement closes the window.
         say(&live, Some(1));
         expect(&live.node, &[("ds_yielding", 1)]);
         forward(&live.node, &before);
@@ -101,7 +102,7 @@ fn nothing_new_is_sent_from_then_on() {
     });
 }
 
-/// While some of what was sent is on its way it does not go, however long that takes.
+/// While some of what was sent is on its way, the connection does not go, however long that takes.
 #[test]
 fn what_is_on_its_way_keeps_it() {
     on_own_host(|| {
@@ -119,7 +120,8 @@ fn what_is_on_its_way_keeps_it() {
     });
 }
 
-/// A packet that its connection server sent straight, before it knew, may open the window.
+/// A packet that the connection server sent plain, before it knew of the YIELD, may open the window, so the wait begins
+/// again.
 #[test]
 fn it_waits_after_a_packet_that_came_straight() {
     on_own_host(|| {
@@ -148,14 +150,14 @@ fn told_to_stay_it_goes_on() {
         expect(&live.node, &[("ds_yield_stopped", 1)]);
         answers(&live, YieldAnswer::Kept);
         live.write();
-        // Also one that was not told to go.
+        // A connection that was not told to go answers the same.
         say(&live, None);
         expect(&live.node, &[("ds_yield_stopped", 1)]);
         answers(&live, YieldAnswer::Kept);
     });
 }
 
-/// The response was whole, and this is the next request.
+/// The client's next request ends the yielding: it shows that the response was whole.
 #[test]
 fn a_request_ends_it() {
     on_own_host(|| {

@@ -1,4 +1,4 @@
-//! How responses begin: what the program at the way out shows the daemon, and what not.
+//! How responses begin: what the program at tc egress shows the daemon, and what it does not show.
 
 use std::io::Write as _;
 
@@ -12,7 +12,8 @@ use crate::{
     segment::{GET, Segment},
 };
 
-/// A data server of which WEB can be resumed, or not; its server is about to write its first response.
+/// Returns a connection whose server is about to write its first response, and the heads that the daemon is shown.
+/// These flags say whether responses of WEB can be resumed.
 fn node(flags: u32) -> (Live, Heads) {
     let live = Live::adopted();
     expect_bytes(&live.stream, GET);
@@ -22,7 +23,8 @@ fn node(flags: u32) -> (Live, Heads) {
     (live, heads)
 }
 
-/// The server writes, of which nothing else is acknowledged than `before`.
+/// Has the server write these bytes behind the `before` bytes that it has written already, and the client acknowledge
+/// all of them. Returns the acknowledgement.
 fn write(live: &Live, before: usize, bytes: &[u8]) -> Segment {
     (&live.stream).write_all(bytes).unwrap();
     let answered = u32::try_from(before + bytes.len()).unwrap();
@@ -31,7 +33,7 @@ fn write(live: &Live, before: usize, bytes: &[u8]) -> Segment {
     ack
 }
 
-/// So many bytes of a head, and no body.
+/// Returns a head of this many bytes, of a response without a body.
 fn whole(bytes: usize) -> Vec<u8> {
     let text = b"HTTP/1.1 204 No Content\r\nX: ".iter().copied();
     let mut head: Vec<u8> = text
@@ -78,7 +80,7 @@ fn what_does_not_is_not() {
         (SERVICE_RESUME, b"HTTP/2 200 OK\r\n\r\n"),
         (SERVICE_RESUME, b"http/1.1 200 OK\r\n\r\n"),
         (SERVICE_RESUME, &[0; 1400]),
-        // The next segments of a head, as bytes of a body.
+        // A segment that does not begin where a head begins is not shown, like bytes of a body.
         (SERVICE_RESUME, &whole(300)[1..]),
     ] {
         on_own_host(|| {
@@ -89,7 +91,7 @@ fn what_does_not_is_not() {
     }
 }
 
-/// A body is none, whatever it looks like, and wherever it is cut.
+/// A body begins no response, whatever it looks like, and wherever it is cut.
 #[test]
 fn a_body_begins_no_response() {
     on_own_host(|| {

@@ -1,4 +1,4 @@
-//! Where responses end, as it is seen while they leave: whatever they are framed by, and however they are cut.
+//! The program at tc egress finds out where responses end, whatever they are framed by, and however they are cut.
 
 use std::{
     io::Write as _,
@@ -29,8 +29,9 @@ use crate::{
 /// A connection whose server is about to write its first response.
 struct Asked {
     live: Live,
-    /// What the client has sent, and what the server has written.
+    /// Number of bytes that the client has sent.
     sent: usize,
+    /// Number of bytes that the server has written.
     written: usize,
 }
 
@@ -62,7 +63,7 @@ impl Asked {
         self.live.client.later(COOKIE, self.sent, written)
     }
 
-    /// The client's next request, at this data server.
+    /// Has the client send its next request, and checks that the server here gets it.
     fn ask(&mut self, request: &[u8]) {
         let request = self.ack().flags("PA").payload(request);
         forward(&self.live.node, &request);
@@ -79,7 +80,7 @@ impl Asked {
     }
 }
 
-/// What the program knows of this connection's responses.
+/// Returns what the program knows of this connection's responses.
 pub fn seen(node: &Node, stream: &TcpStream) -> Response {
     let fd: RawFd = stream.as_raw_fd();
     let map = map_named(node.plane(), "responses");
@@ -87,7 +88,7 @@ pub fn seen(node: &Node, stream: &TcpStream) -> Response {
     Response::read_from_bytes(&seen.expect("nothing was seen")).unwrap()
 }
 
-/// What a server may write, and where that leaves the response.
+/// What a server may write, and the state in which that leaves its responses.
 const FRAMINGS: &[(&str, u32)] = &[
     ("HTTP/1.1 204 No Content\r\n\r\n", RESPONSE_COMPLETE),
     (
@@ -114,12 +115,12 @@ const FRAMINGS: &[(&str, u32)] = &[
         "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\nab",
         RESPONSE_BODY,
     ),
-    // More than it said.
+    // The body has more bytes than its length says.
     (
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd",
         RESPONSE_UNKNOWN,
     ),
-    // Until the end of the connection.
+    // The body ends with the connection.
     ("HTTP/1.1 200 OK\r\nServer: x\r\n\r\nab", RESPONSE_UNKNOWN),
     // Clients read these in different ways.
     (
@@ -158,7 +159,7 @@ const FRAMINGS: &[(&str, u32)] = &[
         "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
         RESPONSE_UNKNOWN,
     ),
-    // Blanks, and names that only begin alike.
+    // There may be blanks around a length, and other names may begin like a known one.
     (
         "HTTP/1.1 200 OK\r\nContent-Length: \t  3  \r\n\r\nabc",
         RESPONSE_COMPLETE,
@@ -192,12 +193,12 @@ const FRAMINGS: &[(&str, u32)] = &[
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunkedly\r\n\r\n0\r\n\r\n",
         RESPONSE_UNKNOWN,
     ),
-    // Another protocol from there on.
+    // Behind a 101, another protocol is spoken.
     (
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nHTTP/1.1 204 No\r\n\r\n",
         RESPONSE_TUNNEL,
     ),
-    // Not all of the head.
+    // The head is not complete, or is none.
     ("HTTP/1.1 200 OK\r\nContent-Le", RESPONSE_HEAD),
     ("HTTP/1.1 2", RESPONSE_HEAD),
     ("HTTP/1.1 2x0 OK\r\n\r\n", RESPONSE_UNKNOWN),
@@ -206,7 +207,7 @@ const FRAMINGS: &[(&str, u32)] = &[
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
         RESPONSE_CHUNK_SIZE,
     ),
-    // The length does not count then (RFC 9112, 6.3).
+    // Content-Length does not count beside Transfer-Encoding (RFC 9112, 6.3).
     (
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\ntransfer-encoding:Chunked\r\n\r\n0",
         RESPONSE_CHUNK_SIZE,
@@ -244,7 +245,7 @@ const FRAMINGS: &[(&str, u32)] = &[
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n100000000\r\n",
         RESPONSE_UNKNOWN,
     ),
-    // Announced, and not there yet.
+    // Interim responses announce the final one, which may not be there yet.
     (
         "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n",
         RESPONSE_COMPLETE,
@@ -253,7 +254,7 @@ const FRAMINGS: &[(&str, u32)] = &[
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
         RESPONSE_COMPLETE,
     ),
-    // Two of them at once.
+    // There are two responses at once.
     (
         "HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na",
         RESPONSE_BODY,
@@ -271,7 +272,7 @@ fn each_framing() {
     });
 }
 
-/// HTTP knows no segments.
+/// HTTP does not depend on where segments begin, so a response may be cut anywhere.
 #[test]
 fn each_framing_in_pieces() {
     on_own_host(|| {
@@ -289,7 +290,7 @@ fn each_framing_in_pieces() {
     });
 }
 
-/// More than any look at a packet holds.
+/// A head may be longer than what the program reads of a packet at once.
 #[test]
 fn a_head_of_many_kilobytes() {
     on_own_host(|| {
@@ -298,7 +299,7 @@ fn a_head_of_many_kilobytes() {
             let cookie = format!("Set-Cookie: c={}; Path=/\r\n", "x".repeat(1000 - 22));
             let cookies = cookie.repeat(kilobytes);
             let head = format!("HTTP/1.1 200 OK\r\n{cookies}Content-Length: 3\r\n\r\nab");
-            // As much as TCP sends before anything is acknowledged.
+            // Each piece is as much as TCP sends before anything is acknowledged.
             for piece in head.as_bytes().chunks(8000) {
                 asked.write(piece);
             }
@@ -309,7 +310,7 @@ fn a_head_of_many_kilobytes() {
     });
 }
 
-/// The connection goes only where all is complete: neither while a response pauses nor before it begins.
+/// The connection goes only if all responses are complete: not while a response pauses, and not before it begins.
 #[test]
 fn it_moves_between_responses_only() {
     let pieces: &[(&[u8], bool)] = &[
@@ -341,7 +342,8 @@ fn it_moves_between_responses_only() {
     }
 }
 
-/// Whose answer is not there yet, while the one before is complete; and one that no HTTP is spoken on.
+/// A connection stays while a request has no answer yet, although the response before is complete. A connection on
+/// which no HTTP is spoken cannot be followed.
 #[test]
 fn what_was_asked_since_counts() {
     on_own_host(|| {
@@ -361,15 +363,15 @@ fn what_was_asked_since_counts() {
             &asked.live.node,
             &[("ds_forwarded", 1), ("ds_response_unknown", 1)],
         );
-        // Nor does what comes later make it known.
+        // What comes later does not make the response known either.
         asked.write(b"HTTP/1.1 204 No\r\n\r\n");
         expect(&asked.live.node, FORWARDED);
         assert_eq!(asked.state(), RESPONSE_UNKNOWN);
     });
 }
 
-/// A server that ends the connection with its response answers nothing behind that, and so does nobody else: a request for another
-/// data server is not carried out, and the response is not cut short for it.
+/// Behind a response with which its server ends the connection, nobody answers anything: a request for another data
+/// server is not carried out, and the response is not cut short for it.
 #[test]
 fn nothing_is_answered_behind_the_last_response() {
     const LAST: &str = "ds_door_last";
@@ -390,7 +392,7 @@ fn nothing_is_answered_behind_the_last_response() {
     ] {
         nothing_behind(&[&format!("HTTP/1.1 200 OK\r\n{lines}")], becomes);
     }
-    // The same of a head that is read byte by byte.
+    // The same holds for a head that is read byte by byte.
     for (lines, becomes) in [
         ("Connection: close", LAST),
         ("CONNECTION:Close ", LAST),
@@ -408,7 +410,7 @@ fn nothing_is_answered_behind_the_last_response() {
     }
 }
 
-/// A server answers in these pieces: what becomes then of a request for another data server.
+/// Has a server answer in these pieces, and checks which counter a request for another data server then moves.
 #[track_caller]
 fn nothing_behind(pieces: &[&str], becomes: &str) {
     on_own_host(|| {
@@ -425,7 +427,8 @@ fn nothing_behind(pieces: &[&str], becomes: &str) {
     });
 }
 
-/// Nobody knows when such a connection is quiet: it ends with the request for another data server.
+/// A connection whose response cannot be followed ends with the request for another data server, because nobody knows
+/// when the connection is quiet.
 #[test]
 fn behind_a_response_that_cannot_be_followed_the_connection_ends() {
     for answer in [
@@ -437,7 +440,7 @@ fn behind_a_response_that_cannot_be_followed_the_connection_ends() {
     }
 }
 
-/// The answer to HEAD speaks of a body, and has none.
+/// The answer to HEAD states the length of a body, but has no body.
 #[test]
 fn head_has_no_body() {
     on_own_host(|| {
@@ -455,7 +458,8 @@ fn head_has_no_body() {
     });
 }
 
-/// The empty line that ends a chunked body is not one in front of the next request: the answer to the body's request has a body.
+/// The empty line that ends a chunked body is not one in front of the next request. The answer to the request with that
+/// body has a body itself, though a HEAD follows.
 #[test]
 fn a_head_behind_the_end_of_a_chunked_body_is_the_next_request() {
     on_own_host(|| {
@@ -473,7 +477,8 @@ fn a_head_behind_the_end_of_a_chunked_body_is_the_next_request() {
     });
 }
 
-/// The same when it is the request that a connection comes with, and also if no program sees its socket being made.
+/// A HEAD is also known if it is the request with which the connection is adopted, even if no program sees the socket
+/// being made.
 #[test]
 fn head_is_known_from_the_first_request_on() {
     for sees_sockets in [true, false] {
@@ -497,10 +502,10 @@ fn head_comes_first(sees_sockets: bool) {
     assert_eq!(u32::from(state), RESPONSE_COMPLETE);
 }
 
-/// A response, and whether another one may follow it.
+/// Returns a random response behind which another one may follow.
 fn any_response(random: &mut Rng) -> Vec<u8> {
     let body = |random: &mut Rng, most: usize| -> Vec<u8> {
-        // What looks like framing is none inside.
+        // Inside a body, what looks like framing is none.
         let text = b"0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
         let length = random.usize(..most);
         text.iter().copied().cycle().take(length).collect()

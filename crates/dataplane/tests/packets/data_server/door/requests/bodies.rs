@@ -115,7 +115,7 @@ const CODINGS: &[Case] = &[
     ("what a client takes", Plain, "TE: trailers"),
 ];
 
-/// Behind the header's empty line.
+/// Requests with bytes behind the empty line that ends the head.
 const BODIES: &[Case] = &[
     ("all of it", Plain, "Content-Length: 2||ab"),
     ("a part of it", GoesOn(3), "Content-Length: 5||ab"),
@@ -140,7 +140,7 @@ const BODIES: &[Case] = &[
     ),
 ];
 
-/// Servers read these without Transfer-Encoding, or not at all (RFC 9112, 6.1).
+/// Requests of HTTP/1.0: servers ignore Transfer-Encoding in them, or refuse them because of it (RFC 9112, 6.1).
 const OLD: &[Case] = &[
     ("chunked", Odd, "Transfer-Encoding: chunked||0||"),
     ("a length", Plain, "Content-Length: 2||ab"),

@@ -103,7 +103,8 @@ fn every_place() {
     run(HEADS, str::to_owned);
 }
 
-/// They are found at every offset from a word's beginning, and what is behind the head is not looked at.
+/// The door finds a CR, LF or NUL that is out of place, and a blank before a colon, at every offset in a word. It does
+/// not look at what is behind the head.
 #[test]
 fn every_offset() {
     meet_all(|at| {

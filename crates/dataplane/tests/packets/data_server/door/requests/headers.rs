@@ -1,4 +1,4 @@
-//! Header lines other than those about host and body: which of them make a request one that servers may read in different ways.
+//! Header lines other than those about host and body: with which of them servers may read a request in different ways.
 
 use super::{Case, GoesOn, Odd, Plain, run};
 

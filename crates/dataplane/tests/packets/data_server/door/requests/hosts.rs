@@ -1,4 +1,4 @@
-//! Host lines: all that `a.test` has is another's, and the rest of `/` anybody's.
+//! Host lines: all paths of `a.test` are another data server's. On other hosts any data server may answer `/`.
 
 use super::{Outcome, meet_all, run_whole};
 
@@ -14,7 +14,7 @@ fn every_host_line() {
         ("Host: b.test", HERE),
         ("Host: b.test|X-Host: a.test", HERE),
         ("Host: b.test|X: Host: a.test", HERE),
-        // A dot at the end is one that servers do not count.
+        // Servers ignore a dot at the end of a host.
         ("Host: a.test.", Outcome::Agent),
         ("Host: a.test.:80", Outcome::Agent),
         ("Host:", Outcome::Agent),

@@ -78,7 +78,7 @@ fn every_version() {
     });
 }
 
-/// What says nothing about the path may say something about the version.
+/// A query says nothing about the path, but the door reads the version behind it all the same.
 #[test]
 fn every_version_behind_a_query() {
     run(VERSIONS, |version| {

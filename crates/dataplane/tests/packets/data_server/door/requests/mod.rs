@@ -1,8 +1,9 @@
-//! Requests at the door, in every spelling: which of them the server here gets, which go to another data server, and which the
-//! agent reads, because servers may read them in different ways. Each is the first request of a connection (ADOPT), and a further
-//! one on a connection that is kept, and both come to the same.
+//! Requests at the door, in every spelling: which of them the server here gets, which go to another data server, and
+//! which the agent reads, because servers may read them in different ways. Each request comes once as the first of a
+//! connection (ADOPT), and once as a further one on a connection that is here. The outcome is the same.
 //!
-//! In the tables `|` is the end of a line, and `{}` the number of a data server: `/ds1/` is this one's, `/ds2/` another's.
+//! In the tables `|` is the end of a line, and `{}` the number of a data server: `/ds1/` is this one's, `/ds2/` the
+//! other one's.
 
 mod bodies;
 mod control;
@@ -40,10 +41,11 @@ use crate::{
     sniff::Wire,
 };
 
-/// Name, request, and what that is.
+/// A case: its name, what its request is to the door, and the part of the request's text that makes the case.
 pub type Case = (&'static str, Kind, &'static str);
 
-/// Each case for this data server, and for the other one.
+/// Runs each case with a request for this data server, and with one for the other. `whole` makes a request of the
+/// case's part.
 pub fn run(cases: &[Case], whole: impl Fn(&str) -> String + Sync) {
     meet_all(|at| {
         for (name, kind, part) in cases {
@@ -59,7 +61,7 @@ pub fn run(cases: &[Case], whole: impl Fn(&str) -> String + Sync) {
     });
 }
 
-/// What becomes of each of these requests, which are whole.
+/// Runs these cases: the whole text of a request, and what becomes of it.
 pub fn run_whole(cases: &[(&str, Outcome)]) {
     meet_all(|at| {
         for (text, outcome) in cases {
@@ -77,7 +79,7 @@ pub fn meet_all(cases: impl Fn(&mut DataServer) + Sync) {
     });
 }
 
-/// Data server 0 with its server and its agent. All that the host `a.test` has is another's.
+/// Data server 0 with its server and its agent. All paths of the host `a.test` are data server 1's.
 pub struct DataServer {
     live: Live,
     agent: TcpListener,
@@ -85,7 +87,7 @@ pub struct DataServer {
 }
 
 impl DataServer {
-    /// Of a service with these flags.
+    /// Makes the data server of a service with these flags.
     pub fn new(flags: u32) -> Self {
         let (live, agent) = with_agent();
         let plane = live.node.plane();
@@ -107,11 +109,12 @@ impl DataServer {
         }
     }
 
+    /// Notes a failure if a request with this text does not meet this outcome.
     pub fn meets(&mut self, name: &str, text: impl AsRef<[u8]>, outcome: Outcome) {
         self.meets_packet(name, outcome, |packet| packet.payload(text.as_ref()));
     }
 
-    /// The same of a packet that `change` makes of an empty one.
+    /// Notes a failure if the packet that `change` makes of an empty one does not meet this outcome.
     pub fn meets_packet(
         &mut self,
         name: &str,
@@ -132,7 +135,7 @@ impl DataServer {
         }
     }
 
-    /// What a case that has failed left behind is none of the next one.
+    /// Removes what a failed case has left behind, so that the next case does not see it.
     fn forget(&mut self) {
         for listener in [&self.live.listener, &self.agent] {
             while !nothing_to_accept(listener) {}
@@ -206,7 +209,7 @@ impl DataServer {
         }
     }
 
-    /// Whether the door expects the next request there.
+    /// Checks that the door expects the next request where the outcome says, if the server here got this one.
     fn next_begins(
         &self,
         is_first: bool,
@@ -230,7 +233,8 @@ impl DataServer {
             .ok_or_else(|| format!("{found:?}"))
     }
 
-    /// It is kept by the connection's ports until the packet that comes behind the first one, and then with its socket.
+    /// Returns the connection's door. It lies in `doors_begun`, by the connection's ports, until the second packet of
+    /// the connection comes, and from then on with the socket, in `doors`.
     fn door(&self, is_first: bool) -> Door {
         let live = &self.live;
         let found = if is_first {

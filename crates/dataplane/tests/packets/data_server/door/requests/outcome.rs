@@ -4,33 +4,36 @@ use super::super::owner::{HANDED_ON, LET_IN};
 use crate::data_server::{adopt::loopback::ADOPTED, agent::reader::READS};
 use crate::node::Counted;
 
-/// What a request is to the door, whosever it is.
+/// What a request is to the door, whatever data server it is for.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// Whole, and all servers read it alike.
+    /// The request is whole, and all servers read it alike.
     Plain,
-    /// The same, but for so many bytes of its body that are still to come.
+    /// All servers read the request alike, and so many bytes of its body are still to come.
     GoesOn(i32),
-    /// The same, and so many bytes behind it are another request.
+    /// The request is whole, all servers read it alike, and so many bytes behind it are another request.
     Divided(i32),
-    /// The same, and its body says where it ends as it goes on.
+    /// All servers read the request alike. Its body is chunked or very long and goes on behind the packet, so the door
+    /// follows it.
     Followed,
-    /// Its head goes on in another packet. Whose it is can be read.
+    /// The head of the request goes on in another packet, but this packet shows which data server the request is for.
     Cut,
-    /// Servers may read it in different ways, or what is here of it does not say whose it is.
+    /// Servers may read the request in different ways, or this packet does not show which data server the request is
+    /// for.
     Odd,
 }
 
 /// What becomes of a packet that begins with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The server here gets it. So many bytes behind the packet the next request is to begin; what is behind that is cut off.
+    /// The server here gets the request. The next request is to begin so many bytes behind the packet's end; if the
+    /// number is negative, the door cuts so many bytes off the packet.
     Here(i32),
-    /// The server here gets it, and the door follows its body.
+    /// The server here gets the request, and the door follows its body.
     HereFollowed,
-    /// The connection is data server 1's with it.
+    /// The connection goes to data server 1 with the request.
     Elsewhere,
-    /// The agent here gets the connection with it.
+    /// The agent here gets the connection with the request.
     Agent,
 }
 
@@ -47,7 +50,7 @@ impl Outcome {
         }
     }
 
-    /// The counters that move, as the first request of a connection or a further one.
+    /// Returns the counters that move. `is_first`: the request is the first one of its connection.
     pub fn counted(self, is_first: bool) -> Vec<(&'static str, u64)> {
         let let_in = if is_first { ADOPTED } else { LET_IN };
         let cut: Counted<'_> = &[("ds_door_cut", 1), ("ds_door_waits", 1)];

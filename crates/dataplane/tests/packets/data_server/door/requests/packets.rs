@@ -1,4 +1,4 @@
-//! Packets that begin with a request: where they end, and what else they may hold; and some that begin with none.
+//! Packets that begin with a request: where they end, and what else they may hold. Some packets begin with no request.
 
 use super::{Case, Cut, Divided, Followed, GoesOn, Odd, Outcome, Plain, meet_all, run, run_whole};
 
@@ -51,7 +51,7 @@ fn every_end_of_a_packet() {
     run(ENDS, str::to_owned);
 }
 
-/// Of the shortest request, every part that is too short.
+/// Every incomplete beginning of the shortest request goes to the agent.
 #[test]
 fn too_short_to_be_one() {
     const WHOLE: &str = "GET / HTTP/1.0\r\n\r\n";
@@ -91,7 +91,7 @@ fn what_is_no_request() {
     });
 }
 
-/// Where a request ends, and what makes it odd, is found at every offset from a word's beginning.
+/// The door reads a word at a time. It finds where a request ends, and what makes it odd, at every offset in a word.
 #[test]
 fn every_offset() {
     let cases: Vec<Case> = vec![
@@ -111,7 +111,7 @@ fn every_offset() {
     }
 }
 
-/// Both are read in one place: what the longer one had there is none of the shorter one's.
+/// Requests are read into the same buffer. What a longer request has left there does not count for a shorter one.
 #[test]
 fn a_long_request_leaves_nothing_to_a_short_one() {
     let long = format!(
@@ -130,7 +130,7 @@ fn a_long_request_leaves_nothing_to_a_short_one() {
     });
 }
 
-/// Longer than what is looked through at once.
+/// These packets are longer than the part of a packet that the door looks through.
 #[test]
 fn very_long_packets() {
     let head = |bytes: usize| format!("PUT /ds1/ HTTP/1.1\r\nContent-Length: {bytes}\r\n\r\n");
@@ -152,14 +152,14 @@ fn very_long_packets() {
     });
 }
 
-/// What is beside the payload.
+/// The TCP flags of a packet do not change what becomes of its request.
 #[test]
 fn every_flag() {
     const FLAGS: [(&str, &str); 5] = [
         ("none but ACK", "A"),
         ("congestion", "PAEC"),
         ("the client's last", "FPA"),
-        // TCP would take a byte out of what the server reads.
+        // If the flag URG stayed, TCP would take a byte out of what the server reads.
         ("urgent data", "PAU"),
         ("urgent data and the last", "FPAU"),
     ];

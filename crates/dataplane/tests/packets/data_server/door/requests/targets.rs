@@ -1,4 +1,4 @@
-//! Targets: only a path that every server reads as it stands is routed by what it looks like.
+//! Targets: the door routes a path only if every server reads it as it stands.
 
 use baton_abi::SERVICE_HOSTS;
 
@@ -61,7 +61,7 @@ fn what_only_looks_like_a_route_is_anybody_s() {
     });
 }
 
-/// It is found at every offset from a word's beginning.
+/// The door finds what is not plain at every offset in a word.
 #[test]
 fn what_is_not_plain_at_every_offset() {
     meet_all(|at| {
@@ -87,7 +87,7 @@ fn what_is_not_plain_at_every_offset() {
     });
 }
 
-/// Where any data server may answer anything, the server here reads targets itself.
+/// Where any data server may answer any path, the door leaves it to the server here to read the target.
 #[test]
 fn without_routes_the_server_gets_any_target() {
     on_own_host(|| {
