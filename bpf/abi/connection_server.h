@@ -68,8 +68,8 @@ struct orphan {
 	unsigned int reserved;
 };
 
-/* Argument and result of the muster program, which finds the orphans of a data server. */
-struct muster {
+/* Argument and result of the find_flows program, which finds the orphans of a data server. */
+struct find_flows {
 	unsigned int owner;            /* index of the data server */
 	unsigned int first;            /* how many are known from earlier runs */
 	unsigned int found;            /* result: how many there are, up to first + ORPHANS */
@@ -174,7 +174,7 @@ struct claim_source {
  * What one hash of a flow leads to at the switch: indices of connection servers. There are two where one has lately
  * replaced another.
  */
-struct place {
+struct maglev_slot {
 	unsigned short now;            /* for connections that begin */
 	unsigned short before;         /* for connections that began before `now` was set; else the same */
 	unsigned int turn;             /* how often `now` has changed */

@@ -54,7 +54,7 @@ enum limit {
 	OWNER_KEEPS = 4096,            /* requests that a data server keeps which is no connection server, until
 	                                  their responses have begun */
 	QUIET_POINTS = 131072,         /* connections at rest whose quiet point a connection server remembers */
-	ORPHANS = 4096,                /* entries that one run of the muster program finds at most */
+	ORPHANS = 4096,                /* entries that one run of the find_flows program finds at most */
 	HEAD_BYTES = 1024,             /* how many bytes of a response's beginning user space is shown */
 	HEADS_RING_BYTES = 1 << 20,    /* a power of two */
 	NO_DATA_SERVER = 65535,

@@ -90,7 +90,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, CHOICES_PER_POOL);
 	__type(key, u32);
-	__type(value, struct place);
+	__type(value, struct maglev_slot);
 } places SEC(".maps");
 
 /*
@@ -270,7 +270,7 @@ struct {
 	__uint(max_entries, HEADS_RING_BYTES);
 } seen_heads SEC(".maps");
 
-/* What the last run of the muster program found. */
+/* What the last run of the find_flows program found. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ORPHANS);

@@ -6,7 +6,7 @@
 #ifndef BATON_SWITCH_SWITCH_H
 #define BATON_SWITCH_SWITCH_H
 
-#include "switch/place.h"
+#include "switch/maglev_slot.h"
 #include "switch/receive_lccp.h"
 #include "xdp/add_switch_header.h"
 #include "xdp/icmp_error.h"
@@ -44,7 +44,7 @@ static __always_inline int spread_tcp(struct packet *p)
 	if (!service_at(f->ip->daddr, f->tcp->dest))
 		return XDP_PASS;
 	name_flow(&p->flow, f->ip->saddr, f->tcp->source, f->ip->daddr, f->tcp->dest);
-	const struct place *place = place_of(p);
+	const struct maglev_slot *place = place_of(p);
 	if (!place)
 		return drop(p, COUNTER_SWITCH_NOBODY);
 	return send_to_connection_server(p, f->tcp->syn ? where_it_begins(p, place) : where_it_is(p, place));
@@ -58,7 +58,7 @@ static __always_inline int spread_icmp(struct packet *p)
 {
 	if (!name_flow_in_error(p) || !service_at(p->flow.cluster, p->flow.be_cluster_port))
 		return XDP_PASS;
-	const struct place *place = place_of(p);
+	const struct maglev_slot *place = place_of(p);
 	if (!place)
 		return drop(p, COUNTER_SWITCH_NOBODY);
 	struct direction direction = where_it_is(p, place);

@@ -82,7 +82,9 @@ impl Stage {
         match ask(&config, &Request::Status)? {
             Response::Status(status) => Ok(*status),
             Response::Failed { message } | Response::Done { message } => bail!("{message}"),
-            Response::Migration(_) => bail!("the node gave an answer to another question"),
+            Response::Migration(_) => bail!(
+                "the node's answer does not match the request: does its daemon run another version?"
+            ),
         }
     }
 

@@ -23,9 +23,13 @@ fn judge(clock: &Option<Clock>, window: Duration) -> Finding {
     let why = format!(
         "Nodes drop each other's messages when their clocks differ by more than clock_window ({window:?}):"
     );
-    let remedy = format!("{why} let an NTP client (chrony, systemd-timesyncd) keep this clock.");
+    let remedy = format!("{why} let an NTP client (chrony, systemd-timesyncd) adjust this clock.");
     match clock {
-        None => Finding::advice(NAME, "the kernel does not tell", remedy),
+        None => Finding::advice(
+            NAME,
+            "the kernel does not say whether it is synchronized",
+            remedy,
+        ),
         Some(clock) if !clock.synchronized => {
             Finding::advice(NAME, "not synchronized, as far as the kernel knows", remedy)
         }

@@ -54,7 +54,7 @@ fn keys(config: &Config, me: &Node) -> Option<Finding> {
     match (&config.cluster.key, me.own_keys) {
         (Key::Node(_), _) => Some(Finding::good(
             "keys",
-            "its own, and not the cluster's secret",
+            "its own keys, and not the cluster's secret",
         )),
         (Key::Secret(_), true) => Some(Finding::advice(
             "keys",

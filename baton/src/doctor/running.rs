@@ -36,7 +36,9 @@ fn status(file: &Path) -> Result<Status> {
     match ask(file, &Request::Status)? {
         Response::Status(status) => Ok(*status),
         Response::Done { message } | Response::Failed { message } => anyhow::bail!(message),
-        Response::Migration(_) => anyhow::bail!("the node gave an answer to another question"),
+        Response::Migration(_) => anyhow::bail!(
+            "the node's answer does not match the request: does its daemon run another version?"
+        ),
     }
 }
 
@@ -103,7 +105,7 @@ fn judge_skew(nodes: &[Peer], window: Duration) -> Finding {
     };
     let remedy = format!(
         "Nodes drop each other's messages when their clocks differ by more than clock_window ({window:?}): \
-         let an NTP client keep the clocks of these nodes and of this one."
+         let an NTP client adjust the clocks of these nodes and of this one."
     );
     let (far, off) = (named(window), named(window / 2));
     if !far.is_empty() {
@@ -128,12 +130,12 @@ fn judge_versions(nodes: &[Peer]) -> Finding {
     });
     let other: Vec<String> = other.collect();
     if other.is_empty() {
-        return Finding::good(NAME, "all that are heard speak this node's");
+        return Finding::good(NAME, "all nodes that are heard speak this node's version");
     }
     Finding::bad(
         NAME,
         other.join(", "),
-        "Messages of another version are dropped, so these nodes and this one are dead to each other: give \
+        "Messages of another version are dropped, so these nodes and this one cannot hear each other: give \
          all nodes the same release of baton.",
     )
 }

@@ -35,7 +35,7 @@ const MOMENT: Duration = Duration::from_millis(50);
 pub fn run(file: &Path, interval: Duration) -> Result<()> {
     if !stdout().is_terminal() {
         bail!(
-            "standard output is no terminal: baton status says the same once, with --json for programs"
+            "standard output is not a terminal: `baton status` shows the same once (with --json for programs)"
         );
     }
     let questions = Questions::start(file, interval)?;

@@ -44,7 +44,7 @@ impl Questions {
         match self.answers.try_recv() {
             Ok(answer) => Ok(Some(answer)),
             Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => bail!("nobody asks the node any more"),
+            Err(TryRecvError::Disconnected) => bail!("the thread that asks the node has ended"),
         }
     }
 }
@@ -66,7 +66,9 @@ fn status(file: &Path) -> Result<(Box<Status>, Instant)> {
     match ask(file, &Request::Status)? {
         Response::Status(status) => Ok((status, Instant::now())),
         Response::Done { message } | Response::Failed { message } => bail!(message),
-        Response::Migration(_) => bail!("the node gave an answer to another question"),
+        Response::Migration(_) => bail!(
+            "the node's answer does not match the request: does its daemon run another version?"
+        ),
     }
 }
 

@@ -36,7 +36,7 @@ impl App {
         let group = baton_node::saps::programs::group(&pins)?;
         if group.path().exists() && !app_is_alive(&pins).unwrap_or(false) {
             bail!(
-                "the daemon of this application node is not running: start `baton node --config {}`, or what the program connects to cannot be reached",
+                "the daemon of this application node is not running: start `baton node --config {}`, otherwise the program can reach nothing",
                 self.config.config.display()
             );
         }

@@ -23,23 +23,23 @@ const LONGEST_SILENCE: i64 = 32767;
 /// What is to be done.
 #[derive(Subcommand)]
 pub enum ClientAgent {
-    /// From now on, connections that this host makes to the services go to their data servers themselves
+    /// Send packets of connections to the services directly to their data servers from now on
     Attach(Attach),
-    /// All go by the connection server again, also those that there are
+    /// Send all packets to the connection server again, those of existing connections included
     Detach(Place),
-    /// Show what was said, heard and sent
+    /// Show the counters of what was announced, received and sent directly
     Status(Place),
 }
 
 #[derive(Args)]
 pub struct Attach {
-    /// By which packets for the services leave
+    /// The interface by which packets for the services leave
     #[arg(long, value_name = "NAME")]
     interface: String,
-    /// A cluster address and port whose configuration says `direct = true`; again for each
+    /// A cluster address and port whose configuration says `direct = true`; may be repeated
     #[arg(long = "service", value_name = "ADDRESS:PORT", required = true)]
     services: Vec<SocketAddrV4>,
-    /// Where data servers are: who claims to be one elsewhere is not believed
+    /// The network in which data servers are; addresses of data servers outside it are not accepted
     #[arg(long, value_name = "ADDRESS/BITS")]
     within: Option<Prefix>,
     /// Seconds of silence on a connection, after which its data server is asked whether it is there; if it is not, the
@@ -47,7 +47,7 @@ pub struct Attach {
     #[arg(long, value_name = "SECONDS", default_value_t = 10,
           value_parser = clap::value_parser!(u16).range(..=LONGEST_SILENCE))]
     silence: u16,
-    /// Of whose programs, a directory of cgroup v2; all of the machine if not given
+    /// The control group whose programs take part, a directory of cgroup v2 [default: all programs of the machine]
     #[arg(long, value_name = "DIRECTORY")]
     cgroup: Option<PathBuf>,
     #[command(flatten)]
@@ -67,7 +67,9 @@ impl ClientAgent {
             Self::Attach(attach) => attach.run()?,
             Self::Detach(place) => {
                 ClientPins::at(place.bpf_dir).detach()?;
-                println!("no connection goes to its data server by itself");
+                println!(
+                    "this host is no aware client now: all packets go to the connection server"
+                );
             }
             Self::Status(place) => {
                 let Some(counters) = ClientPins::at(place.bpf_dir).counters()? else {
@@ -97,7 +99,7 @@ impl Attach {
         };
         ClientPins::at(self.place.bpf_dir).attach(&group, &options)?;
         println!(
-            "connections of programs in {} to {} services may go to their data servers by {}",
+            "programs in {} may send to the data servers of {} services directly, by {}",
             group.display(),
             options.services.len(),
             self.interface

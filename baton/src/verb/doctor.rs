@@ -20,10 +20,10 @@ pub struct Doctor {
     /// The network interface that other nodes are on [default: the node's, or that of the default route]
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
-    /// As JSON, for programs: an array of objects with name, verdict, found and remedy
+    /// Print JSON, for programs: an array of objects with name, verdict, found and remedy
     #[arg(long)]
     json: bool,
-    /// Also which features of the kernel are used, and what its verifier says if it refuses a program: for reports
+    /// Also show which kernel features are used, and what the verifier says if it refuses a program: for bug reports
     #[arg(long, conflicts_with = "json")]
     verbose: bool,
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use baton_config::{Config, FrontAddress};
 use baton_node::{
     control::{Request, Response, ask},
-    drain::Wish,
+    drain::DrainRequest,
     service_manager::{News, tell},
     status::{Peer, Status},
 };
@@ -33,9 +33,9 @@ use crate::drain::{Bar, left};
 /// addresses (`address` of `[failover]`), that is left to it.
 #[derive(Args)]
 pub struct Drain {
-    /// Which one; the node that runs here, if not given
+    /// The data server to drain [default: the node that runs here]
     node: Option<String>,
-    /// Have it take requests again
+    /// End the drain: let it take requests again
     #[arg(long, conflicts_with_all = ["wait", "until_end"])]
     undo: bool,
     /// Wait until it holds no connection of its services any more
@@ -44,10 +44,10 @@ pub struct Drain {
     /// Wait no longer than that, then fail and say what is left: 90s, 10m, 1h
     #[arg(long, value_name = "TIME", requires = "wait", value_parser = time)]
     timeout: Option<Duration>,
-    /// Even if nobody else takes its requests: clients then get a 503
+    /// Drain even if no other data server takes its requests: clients then get a 503
     #[arg(long)]
     force: bool,
-    /// Only until its daemon ends, for the node that runs here: what a service manager does before it stops it
+    /// Drain the node that runs here only until its daemon ends: for service managers, before they stop it
     #[arg(long)]
     until_end: bool,
     #[command(flatten)]
@@ -100,7 +100,7 @@ impl Drain {
     }
 
     fn say(&self, name: &str) -> Result<()> {
-        let wish = Wish {
+        let wish = DrainRequest {
             node: name.to_owned(),
             undo: self.undo,
             force: self.force,
@@ -110,7 +110,9 @@ impl Drain {
             Response::Done { .. } => Ok(()),
             Response::Failed { message } => bail!("{message}"),
             Response::Status(_) | Response::Migration(_) => {
-                bail!("the node gave an answer to another question")
+                bail!(
+                    "the node's answer does not match the request: does its daemon run another version?"
+                )
             }
         }
     }
@@ -125,9 +127,9 @@ impl Drain {
             }
             if Instant::now() >= end {
                 bail!(
-                    "{name} was told, and has not shown within {} s that it heard: it is {}; look there whether \
-                     `baton node` runs, and with the same cluster key and clock; should it hear it after all, \
-                     `baton drain {name}{}` takes that back",
+                    "{name} was sent the order, but has not shown within {} s that it received it: it is {}; see that \
+                     `baton node` runs there, with the same cluster key and the right time; if it receives the order \
+                     after all, `baton drain {name}{}` takes it back",
                     HEARD.as_secs(),
                     peer.state,
                     if self.undo { "" } else { " --undo" },
@@ -145,7 +147,7 @@ impl Drain {
             let status = status(&self.config.config)?;
             let peer = peer(&status, name)?;
             if !peer.draining {
-                bail!("{name} does not drain any more: somebody has ended it");
+                bail!("{name} no longer drains: somebody has ended it");
             }
             bar.show(name, peer.open());
             if told.is_none_or(|told| told.elapsed() >= TELL) {
@@ -227,7 +229,9 @@ fn status(file: &Path) -> Result<Status> {
     match ask(file, &Request::Status)? {
         Response::Status(status) => Ok(*status),
         Response::Failed { message } | Response::Done { message } => bail!("{message}"),
-        Response::Migration(_) => bail!("the node gave an answer to another question"),
+        Response::Migration(_) => bail!(
+            "the node's answer does not match the request: does its daemon run another version?"
+        ),
     }
 }
 
@@ -236,7 +240,7 @@ fn peer(status: &Status, name: &str) -> Result<Peer> {
     let found = peers.find(|peer| peer.name == name);
     found
         .cloned()
-        .with_context(|| format!("the node that runs here does not know {name} any more"))
+        .with_context(|| format!("the node that runs here no longer knows {name}"))
 }
 
 /// A whole number and a unit.

@@ -13,13 +13,13 @@ use super::group::group_or_all;
 pub enum Eop {
     /// Announce EOP for sockets of programs in a control group that ask for it
     Attach {
-        /// The group, a directory of cgroup v2; all of the machine if not given
+        /// The control group, a directory of cgroup v2 [default: all programs of the machine]
         #[arg(long, value_name = "DIRECTORY")]
         cgroup: Option<PathBuf>,
     },
-    /// Announce it no longer; connections stay as they are
+    /// Announce EOP no longer; connections stay as they are
     Detach,
-    /// Show what was announced and agreed
+    /// Show the counters of what was announced and agreed
     Status,
 }
 

@@ -13,7 +13,7 @@ use super::ConfigFile;
 pub struct KeyVerb {
     /// The node, by its name in the configuration
     node: String,
-    /// From the previous secret instead: for the node's previous_key_file
+    /// Make them from the previous secret, for the node's previous_key_file
     #[arg(long)]
     previous: bool,
     #[command(flatten)]

@@ -22,10 +22,10 @@ pub struct Migrate {
     /// The connection server that is in front
     #[arg(value_name = "CS")]
     from: String,
-    /// The one that takes over
+    /// The connection server that takes over
     #[arg(value_name = "CS*")]
     to: String,
-    /// Say what was done as JSON
+    /// Print what was done as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -43,7 +43,7 @@ impl Migrate {
         print(&self.from, &self.to, &summary);
         if by_hand {
             println!(
-                "The cluster addresses are not baton's to move ([failover] address): move them to {} now.",
+                "baton does not move the cluster addresses here ([failover] address): move them to {} now.",
                 self.to
             );
         }
@@ -73,7 +73,7 @@ pub(super) fn carry_out(file: &Path, from: &str, to: &str) -> Result<(Summary, b
     match state.ended {
         Some(Ended::Done(summary)) => Ok((summary, state.by_hand)),
         Some(Ended::Failed(why)) => bail!("{why}"),
-        None => bail!("the node's daemon has begun anew meanwhile; `baton status` shows what is"),
+        None => bail!("the node's daemon has restarted meanwhile; `baton status` shows the state"),
     }
 }
 
@@ -82,7 +82,9 @@ fn asked(file: &Path, request: &Request) -> Result<State> {
         Response::Migration(state) => Ok(*state),
         Response::Failed { message } => bail!("{message}"),
         Response::Status(_) | Response::Done { .. } => {
-            bail!("the node gave an answer to another question")
+            bail!(
+                "the node's answer does not match the request: does its daemon run another version?"
+            )
         }
     }
 }
@@ -107,7 +109,7 @@ fn print(from: &str, to: &str, summary: &Summary) {
     ] {
         if count > 0 {
             println!(
-                "{count} entries are not in {to}'s table: {why}. Their connections are found by asking."
+                "{count} entries are not in {to}'s table: {why}. Their connections are found by asking data servers."
             );
         }
     }

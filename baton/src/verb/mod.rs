@@ -50,7 +50,7 @@ pub enum Verb {
     Drain(drain::Drain),
     /// Say what this kernel and network card can and cannot do, and what to change
     Doctor(doctor::Doctor),
-    /// Redirectable sockets: have them found out in the TCP handshake
+    /// Redirectable sockets: announce in the TCP handshake that this host speaks EOP
     #[command(subcommand)]
     Eop(eop::Eop),
     /// Run a program whose TCP connections servers may redirect
@@ -58,7 +58,7 @@ pub enum Verb {
     RedSocks(redsocks::RedSocksVerb),
     /// Speak EOP for servers that do not, and redirect their clients
     Redirector(redirector::Redirector),
-    /// On a client's host: packets go to data servers themselves, connections still by the connection server
+    /// On a client's host: send packets directly to data servers; connections still begin at the connection server
     #[command(subcommand)]
     ClientAgent(client_agent::ClientAgent),
     /// Show the whole idea on this machine: raise a small cluster, send requests, tell what happened

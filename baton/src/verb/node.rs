@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use baton_dataplane::sys;
-use baton_node::{End, Place};
+use baton_node::{End, LocalNode};
 use clap::{Args, ValueEnum};
 use tracing::{debug, warn};
 use tracing_subscriber::EnvFilter;
@@ -20,8 +20,8 @@ pub struct Node {
     /// How the log is written; what is logged: RUST_LOG, default "info"
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log: LogFormat,
-    /// Take over no connections: where the node runs already, with maps of another version or size. The
-    /// packet path goes on; data servers are asked who has each connection
+    /// Start without the connections of an earlier daemon whose maps have another layout or size. The packet
+    /// path goes on; data servers are asked who has each connection
     #[arg(long)]
     fresh: bool,
 }
@@ -55,9 +55,9 @@ impl Node {
     }
 
     async fn serve(&self) -> Result<End> {
-        let place = Place::find(&self.config.config).await?;
-        look_before(&place).await?;
-        baton_node::run(place, self.fresh).await
+        let local = LocalNode::find(&self.config.config).await?;
+        look_before(&local).await?;
+        baton_node::run(local, self.fresh).await
     }
 
     fn start_log(&self) {
@@ -74,13 +74,13 @@ impl Node {
 }
 
 /// What the doctor calls BAD and keeps the node from working is said before anything is changed.
-async fn look_before(place: &Place) -> Result<()> {
+async fn look_before(local: &LocalNode) -> Result<()> {
     let placed = doctor::Placed {
-        file: place.file.clone(),
-        config: place.config.clone(),
-        me: place.me.clone(),
+        file: local.file.clone(),
+        config: local.config.clone(),
+        me: local.me.clone(),
     };
-    let found = doctor::before_start(placed, &place.netlink).await;
+    let found = doctor::before_start(placed, &local.netlink).await;
     for finding in &found.warnings {
         warn!("{finding}");
     }

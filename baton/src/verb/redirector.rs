@@ -14,34 +14,34 @@ use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Args)]
 pub struct Redirector {
-    /// Where clients come
+    /// The address and port where clients connect
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
     /// The server behind, on this host or elsewhere: plain TCP
     #[arg(long, value_name = "ADDRESS:PORT", required_unless_present = "server")]
     to: Option<SocketAddr>,
-    /// Another front, or this one, that clients may be sent to, and its share if not 1; may be given again. Without
-    /// --to clients go to one of these at once; with it, under --policy path, by their requests, and else
-    /// when this front drains (SIGTERM)
+    /// A front to which clients may be redirected, this one or another, and its weight if not 1; may be repeated.
+    /// Without --to, clients are redirected to one of these at once; with it, by their requests under --policy path,
+    /// otherwise when this front drains (SIGTERM)
     #[arg(long, value_name = "ADDRESS:PORT[=WEIGHT]")]
     server: Vec<Share>,
     /// How one of the servers is chosen
     #[arg(long, value_enum, default_value_t = By::RoundRobin)]
     policy: By,
-    /// What becomes of plain clients whose place is elsewhere
+    /// What to do with plain clients that are to be served by another server
     #[arg(long, value_enum, default_value_t = PlainClients::Relay)]
     plain: PlainClients,
-    /// With a 307 say that for so many seconds clients may go to that server themselves, whatever they want of this one
-    /// (Alt-Svc, RFC 7838). Not by path, of which Alt-Svc knows nothing
+    /// Say with each 307 that for so many seconds the client may send all its requests for this server to that one
+    /// directly (Alt-Svc, RFC 7838). Not with --policy path, because Alt-Svc does not distinguish paths
     #[arg(long, value_name = "SECONDS")]
     alt_svc: Option<u32>,
-    /// The cluster's key, 64 hex digits: redirected clients get a token, which is checked where they come
+    /// The cluster's key, 64 hex digits: redirected clients get a token, which is checked where they connect
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
     /// Serve only clients that were redirected here, as their token shows; all others are reset
     #[arg(long, requires = "key_file")]
     redirected_only: bool,
-    /// How many ms a client may be silent until the server, which may want to speak first, is connected
+    /// How many ms to wait for a client's first bytes before connecting to the server, which may want to speak first
     #[arg(long, value_name = "MS", default_value_t = 200)]
     patience: u64,
 }
@@ -60,9 +60,9 @@ enum By {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum PlainClients {
-    /// Their bytes are carried
+    /// Relay their bytes
     Relay,
-    /// Those of HTTP/1 get a 307; others' bytes are carried
+    /// Answer HTTP/1 clients with a 307, and relay the bytes of others
     Location,
 }
 

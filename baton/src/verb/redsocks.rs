@@ -32,14 +32,14 @@ const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Args)]
 pub struct RedSocksVerb {
-    /// Let servers redirect to these addresses, ADDRESS/BITS, from wherever; may be given again. If not given,
-    /// not to addresses that are nearer than the server's own
+    /// Let any server redirect to these addresses, ADDRESS/BITS, and to no others; may be repeated. If not given, a
+    /// server may redirect to addresses that are not nearer to this host than its own
     #[arg(long, value_name = "PREFIX")]
     allow: Vec<Prefix>,
     /// How many of the last KiB sent on a connection are kept, to be sent again after a redirect
     #[arg(long, value_name = "KIB", default_value_t = 1024)]
     kept: u16,
-    /// How many ms a server may take to say that it speaks EOP; then it is plain
+    /// How many ms a server may take to say that it speaks EOP; after that it counts as a plain TCP server
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     patience: u64,
     /// The control group that this very process is to be in

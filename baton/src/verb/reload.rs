@@ -16,7 +16,9 @@ pub fn run(file: &ConfigFile) -> Result<ExitCode> {
         }
         Response::Failed { message } => bail!("{message}"),
         Response::Status(_) | Response::Migration(_) => {
-            bail!("the node gave an answer to another question")
+            bail!(
+                "the node's answer does not match the request: does its daemon run another version?"
+            )
         }
     }
 }

@@ -13,7 +13,7 @@ use baton_node::control::{Request, Response, ask};
 pub struct Status {
     #[command(flatten)]
     config: ConfigFile,
-    /// As JSON, for programs
+    /// Print JSON, for programs
     #[arg(long)]
     json: bool,
 }
@@ -27,7 +27,9 @@ impl Status {
             }
             Response::Status(status) => print!("{status}"),
             Response::Failed { message } | Response::Done { message } => bail!("{message}"),
-            Response::Migration(_) => bail!("the node gave an answer to another question"),
+            Response::Migration(_) => bail!(
+                "the node's answer does not match the request: does its daemon run another version?"
+            ),
         }
         Ok(ExitCode::SUCCESS)
     }

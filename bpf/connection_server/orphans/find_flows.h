@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Programs by which the daemon handles entries whose data server is dead or drains. baton_muster() finds those of them
+ * Programs by which the daemon handles entries whose data server is dead or drains. baton_find_flows() finds those of them
  * that are not at rest, by a walk in the kernel. baton_change() changes one entry in place, so that what a processor
  * notes in it at the same time is not lost.
  */
@@ -13,7 +13,7 @@
 
 struct bpf_map;
 
-static long muster_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *tcb, struct muster *m)
+static long find_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *tcb, struct find_flows *m)
 {
 	if ((tcb->owner != m->owner && !(is_moving(tcb) && tcb->previous == m->owner)) || tcb->state & TCB_RST)
 		return 0;
@@ -32,12 +32,12 @@ static long muster_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *
 }
 
 SEC("syscall")
-int baton_muster(struct muster *argument)
+int baton_find_flows(struct find_flows *argument)
 {
-	struct muster m = *argument;
+	struct find_flows m = *argument;
 
 	m.found = 0;
-	bpf_for_each_map_elem(&tcbs, muster_entry, &m, 0);
+	bpf_for_each_map_elem(&tcbs, find_entry, &m, 0);
 	argument->found = m.found;
 	return 0;
 }

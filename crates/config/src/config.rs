@@ -130,7 +130,7 @@ impl Config {
 
     /// Whether `node` needs to know which content of data servers is large: it is a connection server, or a data
     /// server of a service with size classes whose owners judge requests.
-    pub fn judges_sizes(&self, node: &Node) -> bool {
+    pub fn routes_by_size(&self, node: &Node) -> bool {
         let is_owners = |service: &Service| service.large.is_some() && service.owner_routes();
         node.roles.is_cs() || self.services_of(&node.name).any(is_owners)
     }

@@ -65,8 +65,8 @@ fn is_expectation(line: &str) -> bool {
     line.starts_with("# error: ") || line.starts_with("# help: ")
 }
 
-/// Writes the findings on top of the text. The comments move the lines that they name, so this is done three
-/// times: then the line numbers are right.
+/// Writes the findings on top of the text. The comments move the lines that they name, so this is done three times,
+/// after which the line numbers are right.
 fn bless(text: &str) -> String {
     let mut blessed = text.to_owned();
     for _ in 0..3 {

@@ -625,7 +625,7 @@ fn doubtful_pools_and_routes_are_warnings() {
     assert_eq!(
         warnings("\"/images/\"", "\"/images/#top\""),
         [
-            "the # in \"/images/#top\" is one that clients send as %23: what follows a # itself they keep to themselves"
+            "the # in \"/images/#top\" only matches %23: clients send neither a # nor what follows it"
         ]
     );
     assert_eq!(
@@ -745,7 +745,7 @@ fn the_hash_key_is_made_of_the_current_key_unless_it_is_given() {
         assert_eq!(cluster.hash_key(), given);
         assert_eq!(cluster.key, made.key);
     }
-    // A node with its own keys has the hash key among them, and not its file.
+    // If a node has only its own keys, its key file holds the hash key as well, and `hash_key_file` is not read.
     let own = "key_file = \"ds1.key\"\nhash_key_file = \"not/on/this/node.key\"";
     assert_eq!(parse(own).hash_key(), made.hash_key());
 }

@@ -8,12 +8,11 @@
 //!
 //! ```text
 //!  local server --health, load--> HELLO --> membership --usable--> slots --> policy --> choices map
-//!                 (on the DS)                (on the CS)                    turn | maglev
+//!                 (on the DS)                (on the CS)                    weighted_round_robin | maglev
 //! ```
 //!
 //! Which pool of servers a request goes to is decided before that by its content: by `routes`, and by `rules`
-//! where the program cannot decide. Where another node dispatches, the choices are at its `desk`, and the node
-//! that asks it has an `asker`.
+//! where the program cannot decide. `dispatcher` has both ends of a dispatcher on another node.
 //!
 //! The other half of the project, an I/O server and its application nodes, is in `crates/saps`.
 
@@ -23,21 +22,20 @@
 mod error;
 mod moment;
 
-pub mod asker;
 pub mod channel;
-pub mod desk;
+pub mod dispatcher;
 pub mod early;
-pub mod errand;
+
 pub mod failover;
 pub mod health;
 pub mod listening;
+pub mod liveness;
 pub mod maglev;
 pub mod membership;
+pub mod mid_response_handover;
 pub mod migration;
-pub mod moves;
-pub mod orders;
+pub mod operator_order;
 pub mod policy;
-pub mod pulse;
 pub mod repeats;
 pub mod resume;
 pub mod routes;
@@ -46,7 +44,7 @@ pub mod shares;
 pub mod sizes;
 pub mod slots;
 pub mod tallies;
-pub mod turn;
+pub mod weighted_round_robin;
 
 pub use error::Error;
 pub use moment::Moment;

@@ -252,7 +252,7 @@ fn sums(map: &MapHandle) -> Result<Vec<(String, u64)>, Error> {
     let mut sums = [0u64; size_of::<ClientCounters>() / size_of::<u64>()];
     for value in &values {
         let one = ClientCounters::ref_from_prefix(value);
-        let (one, _) = one.map_err(|_| unread(&"another version's"))?;
+        let (one, _) = one.map_err(|_| unread(&"another version of baton made it"))?;
         for (sum, value) in sums.iter_mut().zip(one.value) {
             *sum += value;
         }

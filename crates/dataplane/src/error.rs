@@ -17,15 +17,15 @@ pub enum Error {
     #[error("cannot load the BPF programs: {0}")]
     Load(Box<Refusal>),
     #[error(
-        "the connections here cannot be taken over: in {dir}, {reason}. The packet path goes on as it is. Start the version and configuration that it is of; or move the connections away, run `baton teardown --config FILE` and start again; or start once with --fresh: then data servers are asked who has each connection, and it stays where it is until its end"
+        "the connections here cannot be taken over: in {dir}, {reason}. The packet path goes on unchanged. Start the version and configuration that made it; or move the connections away, run `baton teardown --config FILE` and start again; or start once with --fresh: then data servers are asked who has each connection, and it stays where it is until it ends"
     )]
     Layout { dir: PathBuf, reason: String },
     #[error(
-        "the connections here cannot be taken over: in {dir}, {reason}. The packet path goes on as it is. Start the version that it is of; or drain this data server, and start once with --fresh: then a connection that is still here ends with its next request"
+        "the connections here cannot be taken over: in {dir}, {reason}. The packet path goes on unchanged. Start the version that made it; or drain this data server, and start once with --fresh: then a connection that is still here ends with its next request"
     )]
     DoorLayout { dir: PathBuf, reason: String },
     #[error(
-        "the programs' sockets here cannot be taken over: in {dir}, {reason}. Nothing is changed. Start the version that it is of; or end the programs, run `baton teardown --config FILE` and start again; or start once with --fresh: then programs that listen must be started again, and until then nobody finds them"
+        "the programs' sockets here cannot be taken over: in {dir}, {reason}. Nothing is changed. Start the version that made them; or end the programs, run `baton teardown --config FILE` and start again; or start once with --fresh: then programs that listen must be started again, and cannot be reached until then"
     )]
     AppLayout { dir: PathBuf, reason: String },
     #[error("cannot attach the {program} program to interface {interface}: {cause}{hint}")]
@@ -35,7 +35,9 @@ pub enum Error {
         cause: io::Error,
         hint: String,
     },
-    #[error("cannot hear of the sockets of this machine's control groups: {cause}")]
+    #[error(
+        "cannot attach the program for socket events to a control group of this machine: {cause}"
+    )]
     AttachSockets { cause: io::Error },
     #[error(
         "cannot attach the {program} program to the control group {group}: {cause}; it must be of version 2, and baton needs root"

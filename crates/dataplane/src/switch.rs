@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use baton_abi::{CHOICES_PER_POOL, Place};
+use baton_abi::{CHOICES_PER_POOL, MaglevSlot};
 use libbpf_rs::MapHandle;
 
 use crate::{
@@ -19,14 +19,14 @@ pub struct Switch {
 
 impl Switch {
     /// The whole table: which connection server has each place.
-    pub fn places(&self) -> Result<Vec<Place>, Error> {
+    pub fn places(&self) -> Result<Vec<MaglevSlot>, Error> {
         (0..CHOICES_PER_POOL)
             .map(|at| element("places", &self.places, at))
             .collect()
     }
 
     /// Sets one place of the table, at once for all packets.
-    pub fn set_place(&self, at: u32, place: &Place) -> Result<(), Error> {
+    pub fn set_place(&self, at: u32, place: &MaglevSlot) -> Result<(), Error> {
         update("places", &self.places, &at, place)
     }
 }

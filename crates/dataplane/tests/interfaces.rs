@@ -1,4 +1,4 @@
-//! Programs at several interfaces of a node: in which mode, and what the next daemon finds. As root, with a BPF
+//! Programs at several interfaces of a node: their XDP mode, and what the next daemon finds. Needs root, and a BPF
 //! file system.
 
 use std::{os::fd::AsFd as _, path::PathBuf, process::Command};
@@ -9,7 +9,7 @@ use baton_dataplane::{Dataplane, Options, Pins, XdpChoice, XdpMode};
 use libbpf_rs::{Link, Xdp, XdpFlags};
 use nix::{net::if_::if_nametoindex, sched::CloneFlags, sched::unshare};
 
-/// Pins, and a network namespace for the thread of the test, which ends with it.
+/// Pins, and a network namespace for the thread of the test. The namespace ends with the thread.
 struct Bed(PathBuf);
 
 impl Bed {
@@ -30,7 +30,7 @@ impl Bed {
         }
     }
 
-    /// A daemon begins.
+    /// Starts a daemon at these interfaces.
     fn daemon(&self, interfaces: &[u32]) -> Result<Dataplane> {
         self.daemon_with(XdpChoice::Auto, interfaces)
     }
@@ -43,7 +43,7 @@ impl Bed {
         Ok(dataplane)
     }
 
-    /// What a daemon says that cannot begin.
+    /// Returns the error of a daemon that cannot start.
     fn refusal(&self, xdp: XdpChoice, interfaces: &[u32]) -> Result<String> {
         match self.daemon_with(xdp, interfaces) {
             Ok(_) => bail!("it began"),
@@ -63,7 +63,7 @@ impl Bed {
         Ok(names)
     }
 
-    /// The kernel's number of a pinned link: of the same link as long as nothing is detached.
+    /// The kernel's id of a pinned link. The id stays the same as long as nothing is detached.
     fn link(&self, name: &str) -> Result<u32> {
         let link = Link::open(self.0.join(name)).with_context(|| name.to_owned())?;
         Ok(link.info()?.id)
@@ -90,7 +90,7 @@ fn run(line: &str) -> Result<()> {
     Ok(())
 }
 
-/// A veth; if its peer polls, it takes frames that come by another interface.
+/// Makes a veth. If its peer polls, the veth takes frames that come by another interface.
 fn veth(name: &str, takes_frames: bool) -> Result<u32> {
     run(&format!(
         "ip link add name {name} type veth peer name {name}-peer"
@@ -104,7 +104,7 @@ fn veth(name: &str, takes_frames: bool) -> Result<u32> {
     Ok(if_nametoindex(name)?)
 }
 
-/// Whether an XDP program is there, and which kind.
+/// The mode of the XDP program at this interface, or None if there is no program.
 fn xdp(interface: u32) -> Result<Option<XdpMode>> {
     let stdin = std::io::stdin();
     let found = Xdp::new(stdin.as_fd()).query(i32::try_from(interface)?, XdpFlags::NONE)?;
@@ -115,7 +115,8 @@ fn xdp(interface: u32) -> Result<Option<XdpMode>> {
     })
 }
 
-/// The kernel lets go of a link a moment after its last pin and descriptor.
+/// Waits until no program is at the interface. The kernel gives up a link a moment after its last pin and descriptor
+/// are gone.
 fn is_detached(interface: u32) -> Result<()> {
     for _ in 0..200 {
         if xdp(interface)?.is_none() {
@@ -130,7 +131,7 @@ fn is_detached(interface: u32) -> Result<()> {
 fn the_next_daemon_has_other_interfaces() -> Result<()> {
     let bed = Bed::new("next")?;
     let (a, b) = (veth("eth0", true)?, veth("eth1", true)?);
-    // As every node had it that knew one interface only.
+    // With only one interface the names of the links have no number.
     let first = bed.daemon(&[a])?;
     assert!(!first.taken_over());
     assert_eq!(bed.links()?, ["link_cs", "link_ds", "link_head"]);
@@ -159,7 +160,7 @@ fn the_next_daemon_has_other_interfaces() -> Result<()> {
     assert_eq!(xdp(b)?, Some(XdpMode::Native));
     drop(second);
 
-    // Clients come by the other one now; neither is detached for that.
+    // Clients come by the other interface with this daemon; no link is detached for that.
     let third = bed.daemon(&[b, a])?;
     assert!(third.taken_over());
     assert_eq!(bed.links()?, names(a));
@@ -169,7 +170,7 @@ fn the_next_daemon_has_other_interfaces() -> Result<()> {
     assert_eq!(bed.link(&format!("link_head_{a}"))?, head);
     drop(third);
 
-    // And one is given up.
+    // This daemon gives up one interface.
     let fourth = bed.daemon(&[a])?;
     assert_eq!(bed.links()?, ["link_cs", "link_ds", "link_head"]);
     assert_eq!(bed.link("link_cs")?, cs);
@@ -198,7 +199,7 @@ fn all_interfaces_are_generic_if_one_must_be() -> Result<()> {
         assert_eq!(xdp(a)?, Some(XdpMode::Generic));
         assert_eq!(xdp(d)?, Some(XdpMode::Generic));
     }
-    // The next daemon finds them so.
+    // The next daemon finds the links in generic mode.
     let cs = bed.link("link_cs")?;
     let next = bed.daemon(&[d, a])?;
     assert_eq!(next.xdp_mode(), Some(XdpMode::Generic));
@@ -206,7 +207,7 @@ fn all_interfaces_are_generic_if_one_must_be() -> Result<()> {
     Ok(())
 }
 
-/// A driver may know native XDP and yet take no frame that came by another interface: it would be lost.
+/// A driver may support native XDP and yet take no frame that came by another interface. Such a frame would be lost.
 #[test]
 fn an_interface_that_takes_no_frames() -> Result<()> {
     let bed = Bed::new("takes")?;
@@ -237,7 +238,7 @@ fn native_is_native_at_all_interfaces_or_refused() -> Result<()> {
     );
     let said = bed.refusal(XdpChoice::Native, &[a, b])?;
     assert!(
-        said.contains("the driver of eth1 sends no packets that came by another interface"),
+        said.contains("the driver of eth1 cannot send packets that came by another interface"),
         "{said}"
     );
     assert!(said.contains("xdp = \"auto\""), "{said}");
@@ -255,21 +256,22 @@ fn generic_is_generic_at_all_interfaces() -> Result<()> {
         assert_eq!((xdp(a)?, xdp(b)?), (Some(mode), Some(mode)));
         Ok(())
     };
-    // Even where an earlier daemon left them native.
+    // This holds even where an earlier daemon left the links native.
     drop(bed.daemon_with(XdpChoice::Native, &[a, b])?);
     all(XdpMode::Native)?;
     let generic = bed.daemon_with(XdpChoice::Generic, &[a, b])?;
     assert_eq!(generic.xdp_mode(), Some(XdpMode::Generic));
     all(XdpMode::Generic)?;
     drop(generic);
-    // With one that is new, native is asked of both.
+    // If one interface is new, native mode is asked of both.
     drop(bed.daemon_with(XdpChoice::Generic, &[a])?);
     let native = bed.daemon_with(XdpChoice::Native, &[a, b])?;
     assert_eq!(native.xdp_mode(), Some(XdpMode::Native));
     all(XdpMode::Native)
 }
 
-/// A child that has not yet begun its program, and everybody who lists links, holds them for a moment.
+/// A child process that has not yet begun its program holds links for a moment, and so does everybody who lists
+/// links.
 #[test]
 fn a_link_that_somebody_else_holds_changes_its_mode_too() -> Result<()> {
     let bed = Bed::new("held")?;

@@ -1,4 +1,4 @@
-//! What the next daemon takes over of pinned maps, and what it refuses. As root, with a BPF file system.
+//! What the next daemon takes over of pinned maps, and what it refuses. Needs root, and a BPF file system.
 
 use std::{
     io,
@@ -12,10 +12,10 @@ use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 
 const FLOWS: u32 = 1024;
 
-/// A directory of pins that goes when the test ends, however it ends.
-struct Place(PathBuf);
+/// A directory of pins that is removed when the test ends, however it ends.
+struct MaglevSlot(PathBuf);
 
-impl Place {
+impl MaglevSlot {
     fn new(test: &str) -> Self {
         Self(format!("/sys/fs/bpf/baton-test-{}-{test}", std::process::id()).into())
     }
@@ -35,7 +35,7 @@ impl Place {
         })
     }
 
-    /// Makes a map one of another version, as far as anybody can tell.
+    /// Makes a map look like one of another version.
     fn written_otherwise(&self, map: &str) -> Result<()> {
         let record = MapHandle::from_pinned_path(self.0.join("layouts"))?;
         let mut key = [0; 16];
@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for MaglevSlot {
     fn drop(&mut self) {
         for error in self.pins().remove() {
             eprintln!("{error}");
@@ -68,7 +68,7 @@ fn connection() -> Tcb {
     }
 }
 
-/// The refusal, in words.
+/// The text of the refusal.
 fn refused(loaded: Result<Dataplane, Error>) -> Result<String> {
     match loaded {
         Err(error @ (Error::Layout { .. } | Error::DoorLayout { .. })) => Ok(error.to_string()),
@@ -77,14 +77,14 @@ fn refused(loaded: Result<Dataplane, Error>) -> Result<String> {
     }
 }
 
-/// What a connection server has: the programs of this test are one's.
+/// The part of the programs that only a connection server has. They must be loaded as a connection server.
 fn table_of(dataplane: &Dataplane) -> &ConnectionServer {
     (dataplane.as_connection_server()).expect("loaded as a connection server")
 }
 
 #[test]
 fn the_same_version_takes_everything_over() -> Result<()> {
-    let place = Place::new("same");
+    let place = MaglevSlot::new("same");
     let first = place.load(ROLE_CS, FLOWS)?;
     table_of(&first).set_tcb(&key(), &connection())?;
     drop(first);
@@ -96,7 +96,7 @@ fn the_same_version_takes_everything_over() -> Result<()> {
 
 #[test]
 fn what_the_daemon_fills_is_made_anew_and_connections_stay() -> Result<()> {
-    let place = Place::new("anew");
+    let place = MaglevSlot::new("anew");
     let first = place.load(ROLE_CS, FLOWS)?;
     table_of(&first).set_tcb(&key(), &connection())?;
     let settings = Settings {
@@ -117,14 +117,14 @@ fn what_the_daemon_fills_is_made_anew_and_connections_stay() -> Result<()> {
     );
     assert_eq!(first.settings()?, settings, "who runs has what it had");
     assert_eq!(table_of(&next).tcb(&key())?, Some(connection()));
-    // From now on they are this version's.
+    // From here on the maps are this version's.
     assert_eq!(place.load(ROLE_CS, FLOWS)?.made_anew(), [""; 0]);
     Ok(())
 }
 
 #[test]
 fn connections_in_another_layout_are_refused_and_nothing_changes() -> Result<()> {
-    let place = Place::new("refused");
+    let place = MaglevSlot::new("refused");
     let first = place.load(ROLE_CS, FLOWS)?;
     table_of(&first).set_tcb(&key(), &connection())?;
     for map in ["tcbs", "data_servers", "counters"] {
@@ -156,7 +156,7 @@ fn connections_in_another_layout_are_refused_and_nothing_changes() -> Result<()>
 
 #[test]
 fn another_size_of_the_table_is_refused_as_such() -> Result<()> {
-    let place = Place::new("size");
+    let place = MaglevSlot::new("size");
     drop(place.load(ROLE_CS, FLOWS)?);
     let said = refused(place.load(ROLE_CS, 2 * FLOWS))?;
     assert!(said.contains("tcbs have another size"), "{said}");
@@ -166,7 +166,7 @@ fn another_size_of_the_table_is_refused_as_such() -> Result<()> {
 
 #[test]
 fn maps_of_which_nothing_is_written_down_are_not_read() -> Result<()> {
-    let place = Place::new("unknown");
+    let place = MaglevSlot::new("unknown");
     drop(place.load(ROLE_CS, FLOWS)?);
     std::fs::remove_file(place.0.join("layouts"))?;
     let said = refused(place.load(ROLE_CS, FLOWS))?;
@@ -176,7 +176,7 @@ fn maps_of_which_nothing_is_written_down_are_not_read() -> Result<()> {
 
 #[test]
 fn doors_in_another_layout_are_refused_and_nothing_changes() -> Result<()> {
-    let place = Place::new("doors");
+    let place = MaglevSlot::new("doors");
     drop(place.load(ROLE_DS, FLOWS)?);
     for map in ["doors", "responses"] {
         place.written_otherwise(map)?;
@@ -192,7 +192,7 @@ fn doors_in_another_layout_are_refused_and_nothing_changes() -> Result<()> {
 
 #[test]
 fn a_data_server_loses_nothing_else_in_maps() -> Result<()> {
-    let place = Place::new("ds");
+    let place = MaglevSlot::new("ds");
     drop(place.load(ROLE_DS, FLOWS)?);
     place.written_otherwise("data_servers")?;
     let next = place.load(ROLE_DS, FLOWS)?;
@@ -200,7 +200,7 @@ fn a_data_server_loses_nothing_else_in_maps() -> Result<()> {
     Ok(())
 }
 
-/// The kernel's numbers of what is pinned, by name.
+/// The kernel's ids of the pinned maps, with their names.
 fn ids(directory: &Path) -> Result<Vec<(String, u32)>> {
     let mut ids = Vec::new();
     for entry in std::fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()? {

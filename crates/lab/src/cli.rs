@@ -29,7 +29,7 @@ pub enum LabCommand {
     },
     /// Take a lab down; what it did not make is left alone
     Down {
-        /// Which [default: the only one that is up]
+        /// The lab to take down [default: the only one that is up]
         #[arg(long)]
         lab: Option<String>,
     },

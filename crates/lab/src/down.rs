@@ -75,7 +75,7 @@ pub(crate) fn take_down(state: &State) -> Result<Vec<String>> {
             };
             if !stayed.is_empty() {
                 warnings.push(format!(
-                    "processes that the lab did not start still run in {}, which lives on without \
+                    "processes that the lab did not start still run in {}, which exists without \
                      a name until they end: {stayed:?}",
                     namespace.name
                 ));

@@ -134,7 +134,7 @@ pub enum Error {
     },
 
     /// A generated file does not have the bytes that it must have.
-    #[error("{path} does not have the bytes it must have: {why}; remove it and try again")]
+    #[error("{path} does not have the expected content: {why}; remove it and try again")]
     Files {
         /// The file.
         path: PathBuf,
@@ -152,7 +152,7 @@ pub enum Error {
     },
 
     /// Some things could not be undone. A teardown goes on past errors; these are all of them.
-    #[error("the lab {lab} is not wholly down:{}", list(.errors))]
+    #[error("the lab {lab} is not completely down:{}", list(.errors))]
     Down {
         /// The lab.
         lab: String,

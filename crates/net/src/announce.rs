@@ -46,7 +46,7 @@ async fn repeat(
                     if !std::mem::replace(&mut logged, true) {
                         tracing::warn!(
                             %error,
-                            "an announcement found no room; {} more follow, {gap:?} apart",
+                            "an address announcement was dropped: the queue is full; {} more follow, {gap:?} apart",
                             times.get() - 1 - round
                         );
                     }

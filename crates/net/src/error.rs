@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// The next hop did not answer ARP or neighbor discovery.
     #[error(
-        "{address} on {interface} did not tell its MAC address within {waited:?}\n  \
+        "{address} on {interface} did not answer with its MAC address within {waited:?}\n  \
          help: check that the machine is up and on the same LAN (ping it, `ip neighbor`)"
     )]
     Unresolved {

@@ -105,7 +105,9 @@ impl LccpSocket {
         self.socket
             .get_ref()
             .attach_filter(&lccp_filter::by_command(commands, heard))
-            .map_err(Error::system("have the kernel choose among LCCP messages"))
+            .map_err(Error::system(
+                "attach a filter for LCCP messages to a raw socket",
+            ))
     }
 
     /// Makes room for `bytes` of packets that wait to be read, beyond what `net.core.rmem_max` allows. Each packet
@@ -125,7 +127,7 @@ impl LccpSocket {
     /// # Errors
     /// [`Error::System`] if the kernel does not show its raw sockets.
     pub fn lost_at(own: Ipv4Addr, protocol: u8) -> Result<u64> {
-        let doing = "read what raw sockets have lost from /proc/thread-self/net/raw";
+        let doing = "read from /proc/thread-self/net/raw how many packets raw sockets have dropped";
         let table =
             fs::read_to_string("/proc/thread-self/net/raw").map_err(Error::system(doing))?;
         Ok(lost_in(&table, own, protocol))
@@ -222,7 +224,7 @@ fn strip(packet: &[u8], protocol: u8) -> Result<(Ipv4Addr, &[u8])> {
         return Err(Error::Malformed("it is not IPv4"));
     }
     if header < WITHOUT_OPTIONS || header > total {
-        return Err(Error::Malformed("its IPv4 header length is a lie"));
+        return Err(Error::Malformed("its IPv4 header length is impossible"));
     }
     if total > packet.len() {
         return Err(Error::Malformed(

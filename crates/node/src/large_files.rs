@@ -28,7 +28,7 @@ use crate::{
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// What one walk through the files of a service on this node has found.
-pub struct Looked {
+pub struct WalkResult {
     service: SocketAddrV4,
     found: Found,
 }
@@ -41,18 +41,18 @@ struct Walk {
 }
 
 /// The running walks, what they found, and what is large on other nodes.
-pub struct Sizes {
+pub struct LargeFiles {
     walks: HashMap<SocketAddrV4, Walk>,
     /// What is large here. `is_told` is true once there was something to tell other nodes.
     own: LargePaths,
     is_told: bool,
     pub(super) known: Known,
-    sender: mpsc::Sender<Looked>,
+    sender: mpsc::Sender<WalkResult>,
 }
 
-impl Sizes {
+impl LargeFiles {
     /// Begins without walks. What walks find will be sent to `sender`.
-    pub fn new(sender: mpsc::Sender<Looked>) -> Self {
+    pub fn new(sender: mpsc::Sender<WalkResult>) -> Self {
         Self {
             walks: HashMap::new(),
             own: LargePaths::default(),
@@ -102,7 +102,7 @@ impl Sizes {
     }
 
     /// Takes note of what a walk has found. Returns whether that differs from what the walk before it found.
-    fn note(&mut self, looked: Looked) -> bool {
+    fn note(&mut self, looked: WalkResult) -> bool {
         // A walk that was stopped may still have had a result under way.
         if !self.walks.contains_key(&looked.service) {
             return false;
@@ -113,7 +113,9 @@ impl Sizes {
             info!(service = %looked.service, "{count} large file(s) here");
             let left_out = self.own.left_out();
             if left_out > 0 {
-                warn!("{left_out} large file(s) are more than can be told: they count as small");
+                warn!(
+                    "{left_out} large file(s) do not fit the list for other nodes: they count as small"
+                );
             }
         }
         changed
@@ -133,7 +135,7 @@ async fn look(
     name: String,
     large: Large,
     key: HashKey,
-    sender: mpsc::Sender<Looked>,
+    sender: mpsc::Sender<WalkResult>,
 ) {
     let mut said = String::new();
     loop {
@@ -145,7 +147,10 @@ async fn look(
                 let word = shortcomings(&found);
                 (Some(found), word)
             }
-            Ok(Err(error)) => (None, format!("{error:#}: no size classes here")),
+            Ok(Err(error)) => (
+                None,
+                format!("{error:#}: cannot tell which files here are large"),
+            ),
             Err(error) => (None, error.to_string()),
         };
         if word != said && !word.is_empty() {
@@ -153,7 +158,7 @@ async fn look(
         }
         said = word;
         if let Some(found) = found
-            && sender.send(Looked { service, found }).await.is_err()
+            && sender.send(WalkResult { service, found }).await.is_err()
         {
             return;
         }
@@ -165,7 +170,7 @@ fn shortcomings(found: &Found) -> String {
     let mut words = Vec::new();
     if found.cut_off {
         words.push(
-            "there are more files than are looked at: those beyond count as small".to_owned(),
+            "there are more files than one walk looks at: the rest count as small".to_owned(),
         );
     }
     if found.too_long > 0 {
@@ -179,7 +184,7 @@ fn shortcomings(found: &Found) -> String {
 
 impl Daemon {
     /// Takes note of what a walk has found here, and tells the other nodes if that is new.
-    pub(super) fn note_sizes(&mut self, looked: Looked) {
+    pub(super) fn note_sizes(&mut self, looked: WalkResult) {
         if self.sizes.note(looked) {
             self.tell_sizes();
         }
@@ -190,7 +195,7 @@ impl Daemon {
         let Some(text) = self.sizes.text() else {
             return;
         };
-        let own = self.place.address;
+        let own = self.local.address;
         let judges: Vec<Ipv4Addr> = self.judges().collect();
         self.tell_nodes(&judges, Topic::Sizes, &text);
         if judges.contains(&own) {
@@ -201,7 +206,7 @@ impl Daemon {
 
     /// Tells all connection servers this text.
     pub(super) fn tell_fronts(&mut self, topic: Topic, text: &[u8]) {
-        let fronts: Vec<Ipv4Addr> = (self.place.config.connection_servers())
+        let fronts: Vec<Ipv4Addr> = (self.local.config.connection_servers())
             .filter_map(|node| node.address.ipv4())
             .collect();
         self.tell_nodes(&fronts, topic, text);
@@ -210,7 +215,7 @@ impl Daemon {
     /// Tells this text to these nodes, except this one. They must be nodes that judge requests, because no others are
     /// ever told anything.
     fn tell_nodes(&mut self, nodes: &[Ipv4Addr], topic: Topic, text: &[u8]) {
-        let own = self.place.address;
+        let own = self.local.address;
         let all: Vec<Ipv4Addr> = self.judges().filter(|node| *node != own).collect();
         self.streams.tell_only(&all);
         for node in nodes.iter().filter(|node| **node != own) {
@@ -220,19 +225,19 @@ impl Daemon {
 
     /// The nodes that judge requests: connection servers, and data servers that are to know what is large.
     fn judges(&self) -> impl Iterator<Item = Ipv4Addr> {
-        let config = &self.place.config;
+        let config = &self.local.config;
         (config.nodes.iter())
-            .filter(|node| config.judges_sizes(node))
+            .filter(|node| config.routes_by_size(node))
             .filter_map(|node| node.address.ipv4())
     }
 
     /// Takes note of what is large at a data server, as that has told.
     pub(super) fn hear_sizes(&mut self, from: Ipv4Addr, text: &[u8]) {
         let Some(told) = LargePaths::read(text) else {
-            warn!(%from, "what it tells of large files cannot be understood: is it of another release?");
+            warn!(%from, "cannot read this node's list of large files: does it run another release of baton?");
             return;
         };
-        if !self.judges_sizes() {
+        if !self.routes_by_size() {
             return;
         }
         let before = self.large_counts();
@@ -247,18 +252,18 @@ impl Daemon {
     }
 
     /// Whether this node is to know what is large on others.
-    pub(super) fn judges_sizes(&self) -> bool {
-        self.place.config.judges_sizes(&self.place.me)
+    pub(super) fn routes_by_size(&self) -> bool {
+        self.local.config.routes_by_size(&self.local.me)
     }
 
     /// How many paths of each service are known to be large, by its name.
     fn large_counts(&self) -> BTreeMap<String, usize> {
-        let services = self.place.config.services.iter();
+        let services = self.local.config.services.iter();
         services
             .filter(|service| service.large.is_some())
             .filter_map(|service| {
                 let at = tables::service_at(service).ok()?;
-                let cluster = self.membership.cluster();
+                let cluster = self.peers.membership.cluster();
                 let serves = |from, at| cluster.serves(from, at);
                 let known = self.sizes.known.large(endpoint(at), serves);
                 Some((service.name.to_string(), known.len()))
@@ -268,8 +273,8 @@ impl Daemon {
 
     /// Writes what is large to the program's tables.
     pub(super) fn write_sizes(&mut self) -> Result<()> {
-        let services = services_with_places(self.place.config.services.iter())?;
-        let cluster = self.membership.cluster();
+        let services = services_with_places(self.local.config.services.iter())?;
+        let cluster = self.peers.membership.cluster();
         self.tables
             .write_large(&self.dataplane, &services, &self.sizes.known, cluster)
     }

@@ -43,7 +43,7 @@ use tracing::{error, info};
 
 pub use self::{
     connection_server::migration,
-    local_node::Place,
+    local_node::LocalNode,
     network::interface_watch::begin_anew,
     operator::{control, drain},
     tables::check_routes,
@@ -71,12 +71,12 @@ pub enum End {
 /// Runs the node of this machine until it is told to end. On an error at the start, everything that
 /// was set up is taken back, unless an earlier daemon set it up. With `fresh`, what an earlier daemon left in the maps,
 /// connections above all, is not taken over.
-pub async fn run(place: Place, fresh: bool) -> Result<End> {
-    if place.me.roles.is_io() || place.me.roles.is_app() {
-        return saps::run(place, fresh).await;
+pub async fn run(local: LocalNode, fresh: bool) -> Result<End> {
+    if local.me.roles.is_io() || local.me.roles.is_app() {
+        return saps::run(local, fresh).await;
     }
     let mut watch = interface_watch::Watch::begin()?;
-    let mut daemon = Daemon::start(place, fresh).await?;
+    let mut daemon = Daemon::start(local, fresh).await?;
     info!("ready");
     let ending = match daemon.serve(&mut watch).await? {
         daemon::Ending::WithoutInterface => daemon.outlast_interface(&mut watch).await?,
@@ -92,7 +92,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     }
     tell(&[
         News::Stopping,
-        News::Status("takes this machine back to what it was".into()),
+        News::Status("restores this machine to what it was".into()),
     ]);
     // The tallies are lost with the maps.
     daemon.tell_tallies();

@@ -19,7 +19,7 @@ use tracing::warn;
 use super::tables::{self, endpoint};
 
 /// This node, found in the configuration and on the machine.
-pub struct Place {
+pub struct LocalNode {
     /// The file the configuration came from.
     pub file: PathBuf,
     /// The whole configuration.
@@ -38,7 +38,7 @@ pub struct Place {
     pub netlink: Netlink,
 }
 
-impl Place {
+impl LocalNode {
     /// Reads the configuration and finds this machine in it.
     pub async fn find(file: &Path) -> Result<Self> {
         let loaded = Config::read(file)?;
@@ -72,7 +72,7 @@ impl Place {
     }
 
     /// The cluster addresses that this node has to hold: as connection server or switch, those whose packets come to
-    /// it ([`Place::fronted`]), and as data server those of its services.
+    /// it ([`LocalNode::fronted`]), and as data server those of its services.
     pub fn cluster_addresses(&self) -> Vec<ClusterAddress> {
         let mut held = self.config.cluster_addresses_of(&self.me.name);
         held.extend(self.fronted());
@@ -140,8 +140,8 @@ pub async fn links_of(me: &Node, netlink: &Netlink) -> Result<Vec<Link>> {
             && (me.roles.is_cs() || me.roles.is_switch())
         {
             bail!(
-                "the interfaces {} and {name} have the same Ethernet address, by which baton knows where a packet \
-                 is to leave; give one of them another: ip link set {name} address 02:…",
+                "the interfaces {} and {name} have the same Ethernet address, but baton chooses a packet's interface \
+                 by that address; give one of them another: ip link set {name} address 02:…",
                 same.name
             );
         }
@@ -161,8 +161,8 @@ async fn warn_of_address_elsewhere(me: &Node, links: &[Link], netlink: &Netlink)
         && !is_reached(links, &holder)
     {
         warn!(
-            "the node's address {} is on {}, where no program of it is: other nodes' messages are lost; name {} as \
-             well in `interface`",
+            "the node's address {} is on {}, where no program of baton is attached, so other nodes' messages are lost; \
+             add {} to `interface`",
             me.address, holder.name, holder.name
         );
     }

@@ -112,13 +112,13 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
     }
     registry.register(
         "interface_there",
-        "1 for each interface of the node that is there; without one of them the node does nothing but wait for it",
+        "1 if this interface of the node exists and is up, otherwise 0; if one is missing, the node only waits for it",
         there,
     );
     let packets = Family::<Name, Counter>::default();
     registry.register(
         "packets",
-        "What the programs did, by counter (some count bytes, and say so)",
+        "Packets or events that the node counted, by counter; counters with \"bytes\" in their name count bytes",
         packets.clone(),
     );
     for (name, value) in &status.counters {
@@ -152,31 +152,39 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
     let cpu = Family::<Node, Gauge>::default();
     registry.register(
         "adoptions",
-        "Connections given to a data server",
+        "Connections assigned to the data server",
         adoptions.clone(),
     );
-    registry.register("flows", "Live flows of a data server", flows.clone());
-    registry.register("alive", "1 if the data server is heard", alive.clone());
+    registry.register(
+        "flows",
+        "Live connections of the data server in this connection server's TCP table",
+        flows.clone(),
+    );
+    registry.register(
+        "alive",
+        "1 if the data server's heartbeats arrive, or if it is this node",
+        alive.clone(),
+    );
     registry.register(
         "draining",
-        "1 if the data server takes no new requests because somebody wants that",
+        "1 if the data server is being drained and therefore takes no new requests",
         draining.clone(),
     );
     registry.register(
         "cpu_permille",
-        "Processor load, as the node says",
+        "Processor load that the node reports, in permille",
         cpu.clone(),
     );
     let skew = Family::<Node, Gauge<f64, AtomicU64>>::default();
     let refused = Family::<Node, Gauge>::default();
     registry.register(
         "clock_behind_seconds",
-        "How far the node's clock is behind this one's",
+        "Seconds by which the node's clock is behind this node's; negative if it is ahead",
         skew.clone(),
     );
     registry.register(
         "clock_refused",
-        "1 if the node's messages are refused because of its clock",
+        "1 if this node refuses the node's messages because their clocks differ too much",
         refused.clone(),
     );
     for peer in &status.nodes {
@@ -240,7 +248,11 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
         live.set(table.live.into());
         capacity.set(table.capacity.into());
         registry.register("tcb_live", "Entries of the TCP table in use", live);
-        registry.register("tcb_capacity", "Entries of the TCP table", capacity);
+        registry.register(
+            "tcb_capacity",
+            "Entries that the TCP table can hold",
+            capacity,
+        );
     }
     let mut text = String::new();
     encode(&mut text, &registry)?;

@@ -56,7 +56,7 @@ pub enum Reject {
     #[error("the message is older or newer than the clock window allows")]
     Stale,
     /// The tag is right, but this receptor has no such command, or a value has no meaning.
-    #[error("the message says nothing that this version knows")]
+    #[error("the message has a command or a value that this version does not know")]
     Unknown,
     /// The carried packet is not a TCP segment of the message's flow.
     #[error("the message carries a packet of another flow")]

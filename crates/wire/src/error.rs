@@ -41,7 +41,7 @@ pub enum Error {
     },
     /// The 32-bit form of the address is zero, which means "no address".
     #[error(
-        "{address} cannot be told from no address where only 32 bits of it are used; \
+        "the 32-bit form of {address} is zero, which means no address; \
          give the node or the cluster another one"
     )]
     NoShortAddress {

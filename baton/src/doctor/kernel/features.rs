@@ -71,7 +71,7 @@ pub fn judge(probed: &Probed, kernel: &Kernel) -> Finding {
                 newest.since
             ),
         ),
-        None => Finding::good(NAME, "no programs here, which would use some"),
+        None => Finding::good(NAME, "this node loads no programs, so it needs none"),
     }
 }
 

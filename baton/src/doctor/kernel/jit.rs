@@ -30,7 +30,7 @@ fn judge(setting: Option<&str>, programs_load: bool) -> Finding {
         }
         None => Finding::advice(
             NAME,
-            "this network namespace does not tell",
+            "this network namespace does not show it",
             format!("{why} see that net.core.bpf_jit_enable is 1 in the host's own namespace."),
         ),
     }

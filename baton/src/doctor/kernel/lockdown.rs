@@ -12,7 +12,7 @@ const NAME: &str = "lockdown";
 pub fn judge(kernel: &Kernel, parts: &[Part]) -> Finding {
     match kernel.lockdown {
         Lockdown::Off => Finding::good(NAME, "off"),
-        Lockdown::Integrity => Finding::good(NAME, "integrity, which leaves baton all it does"),
+        Lockdown::Integrity => Finding::good(NAME, "integrity, under which baton works fully"),
         Lockdown::Confidentiality if parts.contains(&Part::Sockets) => Finding::bad(
             NAME,
             "confidentiality",
@@ -20,7 +20,7 @@ pub fn judge(kernel: &Kernel, parts: &[Part]) -> Finding {
              kernel with lockdown=integrity, or without it.",
         ),
         Lockdown::Confidentiality => {
-            Finding::good(NAME, "confidentiality, which leaves this node all it does")
+            Finding::good(NAME, "confidentiality, under which this node works fully")
         }
     }
 }

@@ -40,7 +40,7 @@ fn judge(meminfo: &str, flows: u32, running: bool) -> Finding {
         }
         None => Finding::advice(
             NAME,
-            format!("{table}; /proc/meminfo does not tell what is available"),
+            format!("{table}; /proc/meminfo does not show how much is available"),
             format!("{why} See that there is as much."),
         ),
     }

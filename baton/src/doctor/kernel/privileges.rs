@@ -40,7 +40,7 @@ fn judge(status: &str, kernel: &Kernel) -> Finding {
     let (Some(user), Some(held)) = (user, held) else {
         return Finding::bad(
             NAME,
-            "/proc/self/status does not tell",
+            "/proc/self/status does not show user and capabilities",
             "baton reads the kernel's state below /proc: mount it (mount -t proc proc /proc).",
         );
     };

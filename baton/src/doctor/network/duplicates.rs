@@ -58,14 +58,14 @@ fn judge(answers: &[Answer], ways: &[Way], link: &Link, config: &Config) -> Find
             );
             match node {
                 Some((node, _)) if answers_for(node) => {
-                    rightly.push(format!("{address} is answered for by {}", node.name))
+                    rightly.push(format!("ARP for {address} is answered by {}", node.name))
                 }
                 Some((node, _)) if node.roles.is_cs() => wrongly.push(format!(
-                    "{address} is answered for by {}, which is not among its connection_servers",
+                    "ARP for {address} is answered by {}, which is not among its connection_servers",
                     node.name
                 )),
                 Some((node, _)) => wrongly.push(format!(
-                    "{address} is answered for by the data server {}",
+                    "ARP for {address} is answered by the data server {}",
                     node.name
                 )),
                 None => {
@@ -77,12 +77,12 @@ fn judge(answers: &[Answer], ways: &[Way], link: &Link, config: &Config) -> Find
                         .collect();
                     match &elsewhere[..] {
                         [_, ..] if macs.len() == 1 => rightly.push(format!(
-                            "{address} is answered for by {}, which is not seen from here: {}, by another card",
+                            "ARP for {address} is answered by {}, which may be {}, by another card",
                             shown(*mac),
                             elsewhere.join(" or ")
                         )),
                         _ => wrongly.push(format!(
-                            "{address} is answered for by {}, which is no node",
+                            "ARP for {address} is answered by {}, which is no node",
                             shown(*mac)
                         )),
                     }
@@ -103,7 +103,8 @@ fn judge(answers: &[Answer], ways: &[Way], link: &Link, config: &Config) -> Find
         wrongly.join("\n"),
         "Only a connection server, or the switch if there is one, may answer ARP for a cluster address; \
          whoever else does gets clients' packets and resets their connections. Take the address away from \
-         that machine; a node behind puts it on lo and silences ARP for it (arp_ignore=1, arp_announce=2), so start the node there.",
+         that machine; a data server's node has it on lo and does not answer ARP for it (arp_ignore=1, \
+         arp_announce=2), so start the node there.",
     )
 }
 
@@ -179,7 +180,7 @@ mod tests {
         let cs = judged(&[0]);
         assert_eq!(
             (cs.verdict(), cs.found()),
-            (Good, "192.0.2.100 is answered for by cs1")
+            (Good, "ARP for 192.0.2.100 is answered by cs1")
         );
     }
 
@@ -193,7 +194,7 @@ mod tests {
         assert_eq!(finding.verdict(), Bad);
         assert_eq!(
             finding.found(),
-            "192.0.2.100 is answered for by cs1, which is not among its connection_servers"
+            "ARP for 192.0.2.100 is answered by cs1, which is not among its connection_servers"
         );
     }
 
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(leak.verdict(), Bad);
         assert_eq!(
             leak.found(),
-            "192.0.2.100 is answered for by the data server ds1"
+            "ARP for 192.0.2.100 is answered by the data server ds1"
         );
         let stranger = judged(&[7]);
         assert_eq!(stranger.verdict(), Bad);

@@ -64,7 +64,7 @@ fn judge_merging(on: Result<bool, String>, interface: &str) -> Finding {
 const NAME: &str = "lro";
 
 fn judge(on: Result<bool, String>, interface: &str) -> Finding {
-    let why = "Large receive offload glues segments together beyond repair, and drivers refuse XDP with it:";
+    let why = "Large receive offload merges segments in a way that cannot be undone, and drivers refuse XDP with it:";
     match on {
         Ok(false) => Finding::good(NAME, "off"),
         Ok(true) => Finding::bad(

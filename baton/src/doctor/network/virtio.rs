@@ -86,9 +86,9 @@ fn judge_offloads(interface: &str, features: &str, is_native: bool, wish: Option
         on.join(", ")
     );
     let remedy = format!(
-        "Change the machine's NIC on its host. QEMU: -device virtio-net-pci,…,ctrl_guest_offloads=on, by which the \
-         driver can, or {}. libvirt: in the interface's <driver>, <guest csum='off' tso4='off' tso6='off' ecn='off' \
-         ufo='off'/>.",
+        "Change the machine's NIC on its host. QEMU: -device virtio-net-pci,…,ctrl_guest_offloads=on, with which \
+         the driver can switch that off, or {}. libvirt: in the interface's <driver>, <guest csum='off' tso4='off' \
+         tso6='off' ecn='off' ufo='off'/>.",
         off.join(",")
     );
     let slow = "the program then runs in generic mode, several times slower.";
@@ -97,7 +97,7 @@ fn judge_offloads(interface: &str, features: &str, is_native: bool, wish: Option
             NAME,
             found,
             format!(
-                "The node does not start so. {remedy} Or write xdp = \"auto\" under this [[node]]: {slow}"
+                "So the node does not start. {remedy} Or write xdp = \"auto\" under this [[node]]: {slow}"
             ),
         ),
         _ => Finding::advice(
@@ -118,8 +118,8 @@ fn judge_queues(
     is_native: bool,
 ) -> Finding {
     const NAME: &str = "virtio_queues";
-    let why = "A packet that leaves without a queue of its processor's own waits for a lock: slower the more \
-               processors there are, and otherwise right.";
+    let why = "A packet that leaves by a queue that processors share waits for a lock: correct, but slower the more \
+               processors there are.";
     let Queues { used, most } = match found {
         Ok(found) => found,
         Err(error) => {

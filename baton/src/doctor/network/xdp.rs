@@ -25,8 +25,8 @@ pub fn check(adapter: &Adapter, wish: Option<Xdp>) -> Vec<Finding> {
         Err(error) => vec![Finding::advice(
             MODE,
             format!("the kernel does not tell: {error}"),
-            "The connection server's program is attached by XDP: whether this interface can will show when \
-             the node starts.",
+            "The connection server's program is attached by XDP: whether this interface supports it will show \
+             when the node starts.",
         )],
     }
 }
@@ -60,7 +60,7 @@ fn judge_mode(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
     let elsewhere = match driver {
         "bond" => {
             "A bond has native XDP in the modes active-backup, balance-rr, balance-xor and 802.3ad (without \
-             xmit_hash_policy vlan+srcmac), if the drivers of all its cards have."
+             xmit_hash_policy vlan+srcmac), if the drivers of all its cards have it."
         }
         _ => {
             "For native, name a NIC whose driver has it, or the NIC itself instead of a bridge or tunnel above it."
@@ -77,7 +77,7 @@ fn judge_mode(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
             MODE,
             generic_only,
             format!(
-                "The node does not start so. {SLOW} To have that, write xdp = \"auto\" under this [[node]]. {elsewhere}"
+                "So the node does not start. {SLOW} To have that, write xdp = \"auto\" under this [[node]]. {elsewhere}"
             ),
         ),
         _ => Finding::advice(
@@ -165,8 +165,8 @@ fn judge_redirect(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
     }
     let slow = match wish {
         Some(Xdp::Native) => {
-            "The node does not start so. With xdp = \"auto\" under this [[node]] it runs its programs in generic mode at \
-             all its interfaces: correct, but several times slower."
+            "So the node does not start. With xdp = \"auto\" under this [[node]] it runs its programs in generic mode \
+             at all its interfaces: correct, but several times slower."
         }
         _ => {
             "With xdp = \"auto\" the node runs its programs in generic mode at all its interfaces: correct, but several \
@@ -282,7 +282,7 @@ mod tests {
         assert!(
             native
                 .remedy()
-                .is_some_and(|remedy| remedy.contains("does not start so")),
+                .is_some_and(|remedy| remedy.contains("So the node does not start")),
             "{native:?}"
         );
         let generic = judge_redirect("e1000", &with(0, None), Some(Xdp::Generic));

@@ -24,7 +24,7 @@ fn judge(tcp_rmem: &str, rmem_max: &str, window_scale: u8) -> Finding {
     let &[_, _, largest] = proc::numbers(tcp_rmem).as_slice() else {
         return Finding::advice(
             NAME,
-            "net.ipv4.tcp_rmem does not tell",
+            "cannot read net.ipv4.tcp_rmem",
             "The announced window scale should fit the receive buffers: mount proc at /proc.",
         );
     };

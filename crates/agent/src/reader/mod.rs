@@ -217,7 +217,9 @@ impl Reader {
                     left_over.spawn(see_left(left, Arc::clone(&program), Arc::clone(&store)));
                 }
             }
-            Err(error) => tracing::warn!(%error, "what was kept of connections cannot be read"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the requests that an earlier process kept")
+            }
         }
         let serve = |client| {
             let ends = Ends::of(&client, &services);
@@ -244,7 +246,7 @@ async fn serve(
         Ok(Outcome::Given) => &counters.given,
         Ok(Outcome::Answered) => &counters.answered,
         Err(error) => {
-            tracing::debug!(?ends, %error, "a request was not read");
+            tracing::debug!(?ends, %error, "the agent could not read a request");
             &counters.failed
         }
     };
@@ -269,7 +271,7 @@ async fn see_left(left: Left, program: Arc<dyn Program>, store: Arc<Store>) {
         seen => seen.and_then(given_up).map(drop),
     };
     if let Err(error) = seen {
-        tracing::debug!(%error, "what an earlier process had read was not received");
+        tracing::debug!(%error, "a request that an earlier process had read did not reach its server");
     }
 }
 
@@ -493,7 +495,7 @@ impl Connection {
                 given = frames(&stream, self.begin, &come, has_ended);
                 // If there is no room for the file, what is kept is lost with this process.
                 if let Err(error) = self.store.put(&self.flow, &given) {
-                    tracing::debug!(%error, "what is kept of a connection cannot be written");
+                    tracing::debug!(%error, "cannot write the file of a request that is kept");
                 }
                 send(&*self.program, given.missing(self.begin))?;
                 if self
@@ -535,7 +537,7 @@ async fn see_received(program: &dyn Program, flow: &TcbKey, given: &Given) -> io
         sleep(pause).await;
         let Some(kept) = program.kept(flow)? else {
             return Err(io::Error::other(
-                "there is no room to know what its server has",
+                "there is no room to note what its server has received",
             ));
         };
         match keeping.look(Instant::now(), kept) {
@@ -553,7 +555,7 @@ fn given_up(state: State) -> io::Result<Outcome> {
     match state {
         State::Done | State::Gone => Ok(Outcome::Given),
         State::Missing | State::Late => Err(io::Error::other(
-            "its server does not have all of the request",
+            "its server has not received all of the request",
         )),
     }
 }
@@ -580,7 +582,7 @@ fn frames(stream: &Stream, begin: u32, come: &Come, has_ended: bool) -> Given {
 
 fn door(program: &dyn Program, client: &TcpStream, flow: &TcbKey) -> io::Result<Door> {
     let door = program.door(client.as_fd(), flow)?;
-    door.ok_or_else(|| io::Error::other("nothing is known of where its request begins"))
+    door.ok_or_else(|| io::Error::other("it is not known where its request begins"))
 }
 
 fn is_reset(error: &io::Error) -> bool {

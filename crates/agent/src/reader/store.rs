@@ -54,7 +54,7 @@ impl Store {
         if let Err(error) = fs::remove_file(self.path(flow))
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, "what was kept of a connection cannot be removed");
+            tracing::warn!(%error, "cannot remove the file of a request that was kept");
         }
     }
 

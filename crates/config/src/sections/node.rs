@@ -110,7 +110,7 @@ impl Roles {
     }
 
     /// Whether the node needs to know which data servers are alive, because it sends connections to them.
-    pub fn needs_pulse(self) -> bool {
+    pub fn needs_liveness(self) -> bool {
         self.cs || self.ds
     }
 
@@ -286,9 +286,9 @@ fn refuse_own_keys(
         return;
     }
     let what = if roles.is_cs() {
-        "a connection server cannot do with its own keys: its SYN cookies are made with the cluster's secret"
+        "a connection server needs more than its own keys: its SYN cookies are made with the cluster's secret"
     } else {
-        "an I/O server or application node cannot do with its own keys: their channels rest on the cluster's secret"
+        "an I/O server or application node needs more than its own keys: their channels need the cluster's secret"
     };
     report.error(
         own.span(),
@@ -387,9 +387,9 @@ fn combine(report: &mut Report<'_>, roles: Spanned<Vec<Spanned<Roles>>>) -> Pars
         {
             let is_switch = sum.is_switch() || role.get_ref().is_switch();
             let what = if is_switch {
-                "a switch is in front of the connection servers, and nothing else"
+                "a switch cannot have another role: it is in front of the connection servers"
             } else {
-                "an I/O server and an application node are that and nothing else"
+                "an I/O server or application node cannot have another role"
             };
             let remedy = "give the other role to another node";
             report.error(role.span(), Problem::new(what, remedy));

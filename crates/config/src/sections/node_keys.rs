@@ -111,7 +111,7 @@ impl NodeKeys {
         for (number, line) in lines {
             let (address, key) = line
                 .split_once(' ')
-                .ok_or_else(|| wrong(number, "is no address and a key"))?;
+                .ok_or_else(|| wrong(number, "is not an address and a key"))?;
             if address == HASH {
                 let words = key_words(key.trim());
                 let words = words.ok_or_else(|| wrong(number, "has no key of 32 hex digits"))?;

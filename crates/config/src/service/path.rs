@@ -46,8 +46,7 @@ impl PathPrefix {
         if path.contains('#') {
             return Some(Problem::new(
                 format!(
-                    "the # in \"{path}\" is one that clients send as %23: what follows a # itself \
-                     they keep to themselves"
+                    "the # in \"{path}\" only matches %23: clients send neither a # nor what follows it"
                 ),
                 "end before the #, or write %23",
             ));

@@ -62,7 +62,7 @@ fn unicast(text: &str) -> Result<IpAddr, Problem> {
     })?;
     if let (IpAddr::V6(_), mapped @ IpAddr::V4(_)) = (address, address.to_canonical()) {
         return Err(Problem::new(
-            format!("\"{shown}\" is an IPv4 address in IPv6 clothes"),
+            format!("\"{shown}\" is an IPv4 address written as IPv6"),
             format!("write \"{mapped}\""),
         ));
     }
@@ -74,7 +74,7 @@ fn unicast(text: &str) -> Result<IpAddr, Problem> {
         _ => return Ok(address),
     };
     Err(Problem::new(
-        format!("\"{shown}\" is {kind}, which no other machine can reach this one by"),
+        format!("\"{shown}\" is {kind}, by which no other machine can reach this one"),
         "write a unicast address of the network",
     ))
 }

@@ -25,7 +25,7 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
         head_timeout.span(),
         Problem::new(
             format!(
-                "{why} no data server's node reads heads: how long one may take its server says"
+                "{why} no data server's node reads heads, so only the server can limit how long one takes"
             ),
             "remove head_timeout, and set the server's own limit",
         ),

@@ -26,7 +26,8 @@ pub fn routed() -> String {
     format!("{before}[[service.pool]]{}\n", shown.join("\n"))
 }
 
-/// Parses `text` as `baton.toml` in `/etc/baton`, where `cluster.key` is good and others are not.
+/// Parses `text` as `baton.toml` in `/etc/baton`, where the key files are those of `key_file()`. `cluster.key` is a
+/// good one.
 pub fn parse(text: &str) -> Result<Loaded, Error> {
     let source = Source {
         path: Path::new("/etc/baton/baton.toml"),

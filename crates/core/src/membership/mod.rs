@@ -9,7 +9,7 @@
 //! 3. If none of them is heard, all of them are usable: a dead daemon is not a dead server, so silence alone never
 //!    empties a service. It never empties a pool either, which has some of a service's nodes.
 //!
-//! Before these rules apply, nodes that are known to be dead (`pulse`) are out: that is more than silence. So
+//! Before these rules apply, nodes that are known to be dead (`liveness`) are out: that is more than silence. So
 //! are *deaf* nodes, which refuse messages because their clock and ours differ. If all others are deaf as well
 //! they stay in, because then it is our clock that is wrong.
 //!

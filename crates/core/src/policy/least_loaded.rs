@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use super::load::{average_per_capacity, capacities};
 use super::{Rule, Server};
-use crate::{Moment, turn};
+use crate::{Moment, weighted_round_robin};
 
 /// The time between two looks at the loads.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -91,7 +91,7 @@ impl Rule for LeastLoaded {
                 })
                 .collect();
         }
-        turn::wheel(&turns(&self.dealt))
+        weighted_round_robin::sequence(&turns(&self.dealt))
     }
 
     fn next_timeout(&self) -> Option<Moment> {

@@ -24,7 +24,7 @@ use baton_wire::Permille;
 
 use super::{Rule, Server};
 use crate::slots::Slot;
-use crate::{Moment, turn};
+use crate::{Moment, weighted_round_robin};
 
 /// When a home has too much to do. At least one limit should be set: without any it never has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -127,7 +127,7 @@ impl Rule for Overflow {
         let Some(home) = servers.iter().position(is_home) else {
             *self = Self::new(self.limits);
             let weights: Vec<NonZeroU8> = servers.iter().map(|server| server.weight).collect();
-            return turn::wheel(&weights);
+            return weighted_round_robin::sequence(&weights);
         };
         if self.due.is_none_or(|due| due <= now) {
             self.due = Some(now + PERIOD);
@@ -137,7 +137,7 @@ impl Rule for Overflow {
         if share >= 1.0 || servers.len() == 1 {
             return vec![home];
         }
-        turn::wheel(&turns(servers, home, share))
+        weighted_round_robin::sequence(&turns(servers, home, share))
     }
 
     fn next_timeout(&self) -> Option<Moment> {

@@ -3,13 +3,13 @@
 use std::num::NonZeroU8;
 
 use super::{Rule, Server};
-use crate::{Moment, turn};
+use crate::{Moment, weighted_round_robin};
 
 #[derive(Debug)]
 pub(super) struct RoundRobin;
 
 impl Rule for RoundRobin {
     fn choices(&mut self, _: Moment, servers: &[Server<'_>]) -> Vec<usize> {
-        turn::wheel(&vec![NonZeroU8::MIN; servers.len()])
+        weighted_round_robin::sequence(&vec![NonZeroU8::MIN; servers.len()])
     }
 }

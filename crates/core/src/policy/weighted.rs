@@ -3,7 +3,7 @@
 use std::num::NonZeroU8;
 
 use super::{Rule, Server};
-use crate::{Moment, turn};
+use crate::{Moment, weighted_round_robin};
 
 #[derive(Debug)]
 pub(super) struct Weighted;
@@ -11,6 +11,6 @@ pub(super) struct Weighted;
 impl Rule for Weighted {
     fn choices(&mut self, _: Moment, servers: &[Server<'_>]) -> Vec<usize> {
         let weights: Vec<NonZeroU8> = servers.iter().map(|server| server.weight).collect();
-        turn::wheel(&weights)
+        weighted_round_robin::sequence(&weights)
     }
 }

@@ -40,7 +40,7 @@ pub enum BadRequest {
     #[error("it does not begin with a method")]
     Method,
     /// The target is neither a path nor an absolute form nor `*`.
-    #[error("its target is of no form that servers know")]
+    #[error("its target has no form that servers accept")]
     Target,
     /// The path of the target is bad.
     #[error("the path of its target: {0}")]
@@ -49,10 +49,10 @@ pub enum BadRequest {
     #[error("its first line does not end with a version of HTTP")]
     Version,
     /// A line is no header line: it is folded, or has blanks or control characters in its name.
-    #[error("it has a line that is no header line")]
+    #[error("it has a line that is not a valid header line")]
     Line,
     /// The request names a host that is not valid.
-    #[error("the host that it names is none")]
+    #[error("the host that it names is not valid")]
     Host,
     /// The request has several `Host` lines.
     #[error("it has several Host lines")]

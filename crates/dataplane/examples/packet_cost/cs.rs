@@ -1,5 +1,5 @@
-//! The connection server's packets. Each run of a measurement is a packet of its own, and each must have
-//! counted as what it was meant to be.
+//! Measures the connection server's packets. Each run of a measurement has a packet of its own, and the counters must
+//! show that each packet was what it was meant to be.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -18,9 +18,10 @@ use crate::{
     wrapper::{FLOWS, Flow, Template, Wrapper},
 };
 
-/// Flows that stay in the processor's cache.
+/// The number of flows that stay in the processor's cache.
 const FEW: u32 = 4096;
-/// More would be better, but the kernel waits long between two test runs.
+/// How often a row with few flows is measured in a round. More would be better, but the kernel waits long between two
+/// test runs.
 const PASSES: u32 = 4;
 
 pub struct ConnectionServer<'a> {
@@ -29,27 +30,28 @@ pub struct ConnectionServer<'a> {
     flows: Vec<Flow>,
     table: Table,
     kinds: Vec<Kind>,
-    /// A forwarded packet stays as it is but for its MACs, so it can repeat without the wrapper: does
-    /// the subtraction come out the same?
+    /// A forwarded packet changes only in its MACs, so it can be repeated without the wrapper. This row shows whether
+    /// the subtraction gives the same result.
     alone: Row,
-    /// That packet.
+    /// The packet of the row `alone`.
     later: Vec<u8>,
 }
 
 struct Kind {
     row: Row,
     template: Template,
-    /// What each packet must count as; of none only the verdict is known.
+    /// The counter that each packet must move. None if only the verdict is known.
     counter: Option<&'static str>,
-    /// The table must not know the flows.
+    /// Whether the table must not know the flows.
     forget: bool,
-    /// As many runs as flows, a few times over; else many runs at once.
+    /// Whether a measurement makes as many runs as there are flows, a few times over. Otherwise it makes many runs at
+    /// once.
     few: bool,
-    /// What the service is to the program meanwhile, `enum service_flag`.
+    /// The flags of the service while this kind is measured, `enum service_flag`.
     service: u32,
 }
 
-/// The first request is read, and routed; the owner sees to the others.
+/// The flags of a service whose first requests are read and routed here. The owner sees to further requests.
 const HTTP: u32 = SERVICE_OWNER | SERVICE_PATHS;
 
 /// The TCP table, the keys of all flows, and the cookies with which they began.
@@ -60,7 +62,7 @@ struct Table {
 }
 
 impl Table {
-    /// The first flows leave it, if they are there, and their cookies are good once more.
+    /// Removes the first flows from the table, if they are there, and makes their cookies valid once more.
     fn forget(&self, flows: u32) -> Result<()> {
         let sets = self.used_cookies.max_entries();
         let keys: Vec<u8> = (0..sets).flat_map(u32::to_ne_bytes).collect();
@@ -83,7 +85,7 @@ impl<'a> ConnectionServer<'a> {
     pub fn new(wrapper: &'a Wrapper) -> Result<Self> {
         let node = Node::fresh_cs_of(1 << 20);
         for index in 0..3 {
-            // So that a forwarded packet can come again as it is.
+            // With this MAC a forwarded packet stays as it is, so that it can come again.
             let near = DataServer {
                 mac: CS_MAC,
                 ..data_server(index)
@@ -129,7 +131,7 @@ impl<'a> ConnectionServer<'a> {
         })
     }
 
-    /// Others may have had the wrapper.
+    /// Gives the wrapper these flows, because it may have had others meanwhile.
     pub fn set_flows(&self) -> Result<()> {
         self.wrapper.set_flows(&self.flows)
     }
@@ -138,7 +140,7 @@ impl<'a> ConnectionServer<'a> {
         program_of(&self.node)
     }
 
-    /// One more value for every row whose name has `only` in it.
+    /// Measures one more value for every row whose name has `only` in it.
     pub fn round(&mut self, only: &str) -> Result<()> {
         for kind in self
             .kinds
@@ -203,7 +205,7 @@ impl<'a> ConnectionServer<'a> {
         Ok(())
     }
 
-    /// What was measured so far does not count.
+    /// Forgets what was measured so far.
     pub fn forget_rounds(&mut self) {
         for kind in &mut self.kinds {
             kind.row.clear();
@@ -217,7 +219,7 @@ impl<'a> ConnectionServer<'a> {
     }
 }
 
-/// In this order: what the first request leaves in the table, later packets find there.
+/// All kinds, in this order, because later packets find in the table what the first request leaves there.
 fn kinds(client: &Client) -> Vec<Kind> {
     let template = |packet: Segment, grows_in_front, flows, ahead| Template {
         frame: packet.frame(),
@@ -229,7 +231,7 @@ fn kinds(client: &Client) -> Vec<Kind> {
         .get(0)
         .to("10.77.0.100:8080".parse().expect("an address"));
     let mut not_ours = template(other_port.clone(), false, FLOWS, (0, 0));
-    // The wrapper writes both ports; an IP protocol of no interest does as well.
+    // The wrapper writes both ports, so the packet gets an IP protocol that no service has.
     not_ours.frame[23] = 17;
     let sent = GET.len() as u32;
     let later = client.later(0, 0, 0);

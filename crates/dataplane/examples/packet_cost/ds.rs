@@ -1,6 +1,6 @@
-//! The data server's packets. Those that the program leaves as they are repeat in a test run; ADOPT and
-//! FORWARD come in through a loopback with the program on it, and the kernel's own statistics say what
-//! the program took. An empty program beside it says what taking the time takes.
+//! Measures the data server's packets. Packets that the program leaves as they are can repeat in a test run. ADOPT
+//! and FORWARD come in through a loopback to which the program is attached, and the kernel's own statistics say how
+//! long the program took. An empty program beside it shows how long the measurement itself takes.
 
 use std::{
     io::{Read as _, Write as _},
@@ -32,26 +32,28 @@ use crate::{
     wrapper::Wrapper,
 };
 
-/// Connections of a round: fewer than a listener's backlog holds.
+/// The number of connections of a round: fewer than a listener's backlog holds.
 const ADOPTS: u32 = 2000;
-/// Fewer, each with many requests: what is looked up for them is in the processor's cache.
+/// The number of connections that have many requests each. They are so few that what is looked up for them is in the
+/// processor's cache.
 const FEW: usize = 16;
 const REQUESTS_OF_FEW: usize = 60;
-/// The connection server's.
+/// The connection server's cookie.
 const COOKIE: u32 = 7;
 const REPEATS: u32 = 100_000;
-/// Fewer than the ring has room for, and done before the kernel sends any of it again.
+/// The number of connections on which the server writes between two looks at the ring: fewer than the ring has room
+/// for, and done before the kernel sends any of it again.
 const LOOKS: usize = 20;
-/// As nginx sends it.
+/// The head of a response as nginx sends it.
 const HEAD: &[u8] =
     b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 Nov 2026 23:08:36 GMT\r\n\
     Content-Type: application/octet-stream\r\nContent-Length: 4200\r\n\
     Last-Modified: Sat, 21 Nov 2026 13:42:41 GMT\r\nConnection: keep-alive\r\n\
     ETag: \"6b019fd1-1000\"\r\nAccept-Ranges: bytes\r\n\r\n";
-/// It comes in so many pieces.
+/// The number of pieces in which the body of a response is sent.
 const PIECES: u32 = 3;
 const PIECE: [u8; 1400] = [7; 1400];
-/// The further requests of a connection: one that is answered here, and one that is another data server's.
+/// The further requests of a connection: `HERE` is answered here, and `ANOTHERS` is another data server's.
 const HERE: &[u8] =
     b"GET /ds1/4k HTTP/1.1\r\nHost: cluster\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n";
 const ANOTHERS: &[u8] =
@@ -81,7 +83,7 @@ pub struct DataServer<'a> {
 }
 
 impl<'a> DataServer<'a> {
-    /// In the caller's namespace.
+    /// Makes a data server in the caller's namespace.
     pub fn new(wrapper: &'a Wrapper) -> Result<Self> {
         let listener = Socket::new(Domain::IPV4, Type::STREAM, None)?;
         listener.bind(&SocketAddr::V4(WEB).into())?;
@@ -138,12 +140,12 @@ impl<'a> DataServer<'a> {
         program_of(&self.node)
     }
 
-    /// The one at the way out.
+    /// The data server's program at tc egress.
     pub fn head(&self) -> &OwnedFd {
         head_of(&self.node)
     }
 
-    /// One more value for every row.
+    /// Measures one more value for every row.
     pub fn round(&mut self) -> Result<()> {
         let old = self.client.later(COOKIE, GET.len(), 0);
         let other = old.clone().to("10.77.0.100:8080".parse()?);
@@ -165,7 +167,7 @@ impl<'a> DataServer<'a> {
         let (whole, floor) = self.send_all("ds_adopted", fresh)?;
         self.adopt.add(whole, floor);
         let mut connections = self.accept_all()?;
-        // The kernel has acknowledged the requests by then, and does not send anything again so soon.
+        // After this time the kernel has acknowledged the requests, and does not send anything again so soon.
         std::thread::sleep(Duration::from_millis(300));
         let (mut heads, mut bodies) = (Vec::new(), Vec::new());
         for some in connections.chunks_mut(LOOKS) {
@@ -183,7 +185,8 @@ impl<'a> DataServer<'a> {
             (crate::lccp::forward(client), packet.payload(request))
         };
         let next = |client: &Client, request: &[u8]| after(client, GET.len(), request);
-        // With the first packet of a connection its door is put where its socket is: that is no part of any later one.
+        // The first packet of a connection moves its door to its socket. This is no part of the cost of later
+        // packets.
         self.send_all(
             "ds_forwarded",
             clients.iter().map(|client| next(client, &[])),
@@ -211,7 +214,7 @@ impl<'a> DataServer<'a> {
         Ok(())
     }
 
-    /// Mean nanoseconds of a program that sends two copies of a request on, and does nothing else.
+    /// Returns the mean nanoseconds of a program that sends two copies of a request on, and does nothing else.
     fn copy(&self, client: &Client) -> Result<f64> {
         let packet = client.later(COOKIE, GET.len(), 0).payload(ANOTHERS);
         let before = program::runs(&self.wrapper.tcx_copies)?;
@@ -224,7 +227,7 @@ impl<'a> DataServer<'a> {
         Ok(program::runs(&self.wrapper.tcx_copies)?.mean_since(before))
     }
 
-    /// What was measured so far does not count.
+    /// Forgets what was measured so far.
     pub fn forget_rounds(&mut self) {
         for row in [
             &mut self.not_ours,
@@ -259,7 +262,7 @@ impl<'a> DataServer<'a> {
         ]
     }
 
-    /// The same packet again and again: mean nanoseconds with and without the program.
+    /// Repeats the same packet. Returns the mean nanoseconds with the program and without it.
     fn repeat(&self, packet: &Segment) -> Result<(f64, f64)> {
         let run = |program: &OwnedFd| -> Result<f64> {
             let outcome = sys::run_on_frame(program.as_fd(), &packet.frame(), None, REPEATS)?;
@@ -271,8 +274,8 @@ impl<'a> DataServer<'a> {
         ))
     }
 
-    /// The server writes this on each connection: mean nanoseconds of the program at the way out, which shows so many
-    /// heads. None if the kernel had to wait, and sent something again.
+    /// Lets the server write this payload on each connection. Returns the mean nanoseconds of the program at tc
+    /// egress, which must show so many heads, or None if the kernel had to wait and sent something again.
     fn leave(
         &mut self,
         connections: &[TcpStream],
@@ -294,7 +297,7 @@ impl<'a> DataServer<'a> {
         Ok(is_all.then(|| after.mean_since(before)))
     }
 
-    /// Messages through the loopback: mean nanoseconds of the program, and of the empty one.
+    /// Sends messages through the loopback. Returns the mean nanoseconds of the program, and of the empty one.
     fn send_all(
         &self,
         counter: &str,
@@ -325,7 +328,8 @@ impl<'a> DataServer<'a> {
         ))
     }
 
-    /// Accepts what was adopted, and reads its requests. It ends by a RST when dropped, so that nothing of it stays.
+    /// Accepts what was adopted, and reads its requests. A connection ends by a RST when it is dropped, so that
+    /// nothing of it stays.
     fn accept_all(&self) -> Result<Vec<TcpStream>> {
         (0..ADOPTS)
             .map(|_| {
@@ -339,7 +343,7 @@ impl<'a> DataServer<'a> {
     }
 }
 
-/// The service, with its routes; `flags` are more of its service's.
+/// Sets the service that has the routes, with these further flags.
 fn serve(node: &Node, flags: u32) -> Result<()> {
     let owns = Service {
         flags: (SERVICE_OWNER | SERVICE_PATHS | flags) as u16,

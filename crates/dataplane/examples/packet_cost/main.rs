@@ -4,12 +4,12 @@
 //! sudo -E cargo run --release -p baton-dataplane --example packet_cost [ROUNDS [ROW]]
 //! ```
 //!
-//! With a part of a row's name, only such rows of the connection server; with "data server", only that one's: for a
-//! profiler to look at.
+//! ROW selects rows for a profiler to look at: with a part of a row's name, only such rows of the connection server
+//! are measured; with "data server", only the data server's rows.
 //!
-//! A row is the median over rounds of what a packet takes with the program, less what the same way takes
-//! with an empty program. Rounds are interleaved: each measures every row once. Every measured packet is
-//! accounted for by the program's own counters.
+//! A row is the median over rounds of the time that a packet takes with the program, less the time that it takes in
+//! the same way with an empty program. Rounds are interleaved: each measures every row once. The program's own
+//! counters account for every measured packet.
 
 #![allow(
     clippy::unwrap_used,
@@ -72,7 +72,7 @@ fn measure(rounds: usize, only: &str) -> Result<()> {
     let mut ds = DataServer::new(&wrapper)?;
     let mut switch = Switch::new(&wrapper);
     stay_on_one_processor()?;
-    // The first round warms up: it counts for nothing.
+    // The first round only warms up, and counts for nothing.
     for round in 0..=rounds {
         cs.round(only)?;
         if only.is_empty() || only == DATA_SERVER {

@@ -12,17 +12,17 @@ use libbpf_rs::{
     query::{ProgInfoIter, ProgInfoQueryOptions, ProgramInfo},
 };
 
-/// What it costs to load, and how much it is.
+/// What a program costs to load, and how long it is.
 pub struct Size {
-    /// Instructions that the verifier walked.
+    /// The number of instructions that the verifier walked.
     pub verified: u32,
-    /// Bytes of machine code.
+    /// The length of the machine code in bytes.
     pub jited: usize,
-    /// Bytes of BPF, 8 each instruction.
+    /// The length of the BPF code in bytes, 8 for each instruction.
     pub bpf: usize,
 }
 
-/// Runs of a program while statistics are on.
+/// The runs of a program while statistics are on.
 #[derive(Clone, Copy)]
 pub struct Runs {
     pub count: u64,
@@ -38,7 +38,7 @@ pub fn size(program: &OwnedFd) -> Result<Size> {
     })
 }
 
-/// A map that the program uses.
+/// Returns a map that the program uses.
 pub fn map(program: &OwnedFd, name: &str) -> Result<MapHandle> {
     for id in info(program)?.map_ids {
         let map = MapHandle::from_map_id(id)?;
@@ -49,7 +49,7 @@ pub fn map(program: &OwnedFd, name: &str) -> Result<MapHandle> {
     bail!("the program has no map {name}")
 }
 
-/// All runs since statistics were first on.
+/// Returns all runs since statistics were first on.
 pub fn runs(program: &OwnedFd) -> Result<Runs> {
     Ok(Runs {
         count: field(program, "run_cnt")?,
@@ -68,7 +68,7 @@ impl Runs {
     }
 }
 
-/// `kernel.bpf_stats_enabled`, put back when dropped.
+/// Turns `kernel.bpf_stats_enabled` on, and restores its value when dropped.
 pub struct Statistics {
     before: String,
 }
@@ -102,7 +102,7 @@ fn info(program: &OwnedFd) -> Result<ProgramInfo> {
         .context("the program is not in the kernel's list")
 }
 
-/// A number in the descriptor's `/proc/self/fdinfo`.
+/// Reads a number from the descriptor's `/proc/self/fdinfo`.
 fn field(program: &OwnedFd, name: &str) -> Result<u64> {
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", program.as_raw_fd()))?;
     let value = info

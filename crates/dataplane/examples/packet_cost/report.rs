@@ -1,17 +1,17 @@
-//! Rows of numbers: medians over rounds, and how far rounds were apart.
+//! Rows of numbers: medians over rounds, and the spread of the rounds.
 
 use crate::program::Size;
 
-/// One kind of packet.
+/// The measurements of one kind of packet.
 pub struct Row {
     pub name: &'static str,
     goal: Option<f64>,
-    /// Nanoseconds a packet of each round: with the program, and without it.
+    /// The nanoseconds that a packet took in each round: with the program, and without it.
     rounds: Vec<(f64, f64)>,
 }
 
 impl Row {
-    /// `goal` is in nanoseconds.
+    /// Makes a row without rounds. `goal` is in nanoseconds.
     pub fn new(name: &'static str, goal: Option<f64>) -> Self {
         Self {
             name,
@@ -24,7 +24,7 @@ impl Row {
         self.rounds.push((whole, floor));
     }
 
-    /// As if there had been no round.
+    /// Forgets all rounds.
     pub fn clear(&mut self) {
         self.rounds.clear();
     }
@@ -74,7 +74,7 @@ pub fn print_sizes(sizes: &[(&str, Size)]) {
     }
 }
 
-/// Of sorted values.
+/// The median of sorted values.
 fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len().is_multiple_of(2) {

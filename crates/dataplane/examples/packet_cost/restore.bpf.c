@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * BPF_PROG_TEST_RUN repeats a program on one buffer, and what a run did to the frame the next one finds.
- * This program stands in front of the one that is measured: it restores the frame from a template, makes
- * it the next client's, and goes on by a tail call. Measured once in front of the real program and once
- * in front of `xdp_nothing`, the difference is the real program's own cost.
+ * BPF_PROG_TEST_RUN repeats a program on one buffer, so a run finds the frame as the run before it left it. This
+ * program stands in front of the one that is measured: it restores the frame from a template, makes it the next
+ * client's, and goes on by a tail call. It is measured once in front of the real program and once in front of
+ * `xdp_nothing`. The difference is the real program's own cost.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -61,7 +61,7 @@ struct {
 	__type(value, __u32);
 } measured SEC(".maps");
 
-/* Where tcx_copies sends copies; 0: it makes none. */
+/* The interface to which tcx_copies sends copies; 0: it makes none. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -122,7 +122,7 @@ int tcx_nothing(struct __sk_buff *skb)
 	return -1; /* TCX_NEXT */
 }
 
-/* Two copies of the frame leave by an interface: as many as a handover sends. */
+/* Sends two copies of the frame by an interface: as many as a handover sends. */
 SEC("tcx/ingress")
 int tcx_copies(struct __sk_buff *skb)
 {

@@ -1,4 +1,4 @@
-//! The switch's packets, as the connection server's in [`crate::cs`].
+//! Measures the switch's packets, as [`crate::cs`] measures the connection server's.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -25,7 +25,7 @@ struct Kind {
     row: Row,
     template: Template,
     counter: &'static str,
-    /// Of each place who has it now, and who had it before.
+    /// Who has each place now, and who had it before.
     places: (u16, u16),
 }
 
@@ -50,7 +50,7 @@ impl<'a> Switch<'a> {
         &self.node.switch_table().xdp
     }
 
-    /// One more value for every row.
+    /// Measures one more value for every row.
     pub fn round(&mut self) -> Result<()> {
         self.wrapper.set_flows(&self.flows)?;
         for kind in &mut self.kinds {
@@ -70,7 +70,7 @@ impl<'a> Switch<'a> {
         Ok(())
     }
 
-    /// What was measured so far does not count.
+    /// Forgets what was measured so far.
     pub fn forget_rounds(&mut self) {
         for kind in &mut self.kinds {
             kind.row.clear();
@@ -82,7 +82,8 @@ impl<'a> Switch<'a> {
     }
 }
 
-/// In this order: "kept" finds no entries, "begun" those that SYNs have left.
+/// All kinds, in this order, because those counted as `switch_begun` find the entries that the SYNs before them have
+/// left.
 fn kinds(client: &Client) -> Vec<Kind> {
     let kind = |name, counter, syn: bool, flows, places| {
         let packet = if syn {

@@ -1,4 +1,4 @@
-//! The program that makes every run of a test run a fresh packet.
+//! The program that gives every run of a test run a fresh packet.
 
 use std::{
     env,
@@ -12,7 +12,7 @@ use baton_dataplane::sys;
 use libbpf_cargo::SkeletonBuilder;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder};
 
-/// As many as `restore.bpf.c` has room for.
+/// The number of flows for which `restore.bpf.c` has room.
 pub const FLOWS: u32 = 65_536;
 
 /// `restore.bpf.c`, loaded.
@@ -22,7 +22,7 @@ pub struct Wrapper {
     pub xdp_nothing: OwnedFd,
     /// A tcx program that goes on at once.
     pub tcx_nothing: OwnedFd,
-    /// One that sends two copies of each packet to an interface ([`Wrapper::copy_to`]).
+    /// A tcx program that sends two copies of each packet to an interface ([`Wrapper::copy_to`]).
     pub tcx_copies: OwnedFd,
     template: MapHandle,
     flows: MapHandle,
@@ -31,7 +31,7 @@ pub struct Wrapper {
     copies_to: MapHandle,
 }
 
-/// What a run's packet has of its own.
+/// What the packet of a run has of its own.
 #[derive(Clone, Copy)]
 pub struct Flow {
     pub client: SocketAddrV4,
@@ -40,19 +40,19 @@ pub struct Flow {
     pub ack: u32,
 }
 
-/// The packet of which every run gets one.
+/// The packet of which every run gets a copy.
 pub struct Template {
     pub frame: Vec<u8>,
-    /// The program puts a header in front of it; else it may change its tail.
+    /// Whether the measured program puts a header in front of the packet. Otherwise it may change the packet's tail.
     pub grows_in_front: bool,
-    /// How many of the flows take turns: a power of two.
+    /// The number of flows that take turns: a power of two.
     pub flows: u32,
-    /// How far a packet's numbers are ahead of its flow's.
+    /// How far the sequence and acknowledgement numbers of a packet are ahead of its flow's.
     pub ahead: (u32, u32),
 }
 
 impl Wrapper {
-    /// Compiles and loads it.
+    /// Compiles and loads `restore.bpf.c`.
     pub fn load() -> Result<Self> {
         let source =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/packet_cost/restore.bpf.c");
@@ -108,18 +108,19 @@ impl Wrapper {
         set(&self.template, &value)
     }
 
-    /// From now on every packet goes to `program`. Slow: the kernel waits until nobody runs the old one.
+    /// Lets every packet go to `program` from here on. This is slow, because the kernel waits until nobody runs the
+    /// old program.
     pub fn aim(&self, program: BorrowedFd<'_>) -> Result<()> {
         set(&self.measured, &program.as_raw_fd().to_ne_bytes())
     }
 
-    /// The interface of the copies; 0: there are none.
+    /// Sets the interface to which copies go; 0: no copies are made.
     pub fn copy_to(&self, interface: u32) -> Result<()> {
         set(&self.copies_to, &interface.to_ne_bytes())
     }
 
-    /// Mean nanoseconds of `runs` runs, each with its own packet, from the first flow on. `frame` is as
-    /// long as the template.
+    /// Returns the mean nanoseconds of `runs` runs, each with its own packet, from the first flow on. `frame` must be
+    /// as long as the template.
     pub fn run(&self, frame: &[u8], runs: u32) -> Result<u64> {
         set(&self.turn, &[0; 4])?;
         let outcome = sys::run_on_frame(self.restore.as_fd(), frame, None, runs)?;
@@ -129,7 +130,7 @@ impl Wrapper {
 }
 
 impl Flow {
-    /// `struct flow` of `restore.bpf.c`.
+    /// The bytes of `struct flow` of `restore.bpf.c`.
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.client.ip().octets().to_vec();
         bytes.extend(self.client.port().to_be_bytes());

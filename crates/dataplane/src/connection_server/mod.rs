@@ -29,7 +29,7 @@ pub struct ConnectionServer {
     /// The program that expires TCB entries.
     pub sweep: OwnedFd,
     /// The program that finds entries of a dead data server.
-    pub muster: OwnedFd,
+    pub find_flows: OwnedFd,
     /// The program that changes one entry of a dead data server.
     pub change: OwnedFd,
     /// The program that moves the response of an entry whose data server drains.

@@ -3,7 +3,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use baton_abi::{Change, KeptRequest, MAX_POOLS, Muster, ORPHANS, Orphan, Pool, Tcb, TcbKey};
+use baton_abi::{Change, FindFlows, KeptRequest, MAX_POOLS, ORPHANS, Orphan, Pool, Tcb, TcbKey};
 use libbpf_rs::{MapCore as _, MapHandle};
 use zerocopy::IntoBytes as _;
 
@@ -16,7 +16,7 @@ use crate::{
 
 /// The programs and maps by which entries of a dead data server are handled.
 pub struct Orphans {
-    muster: OwnedFd,
+    find_flows: OwnedFd,
     change: OwnedFd,
     pub(crate) moves: OwnedFd,
     orphans: MapHandle,
@@ -30,7 +30,7 @@ impl ConnectionServer {
     pub fn orphans(&self) -> Result<Orphans, Error> {
         let program = |program| again_program("orphans", program);
         Ok(Orphans {
-            muster: program(&self.muster)?,
+            find_flows: program(&self.find_flows)?,
             change: program(&self.change)?,
             moves: program(&self.moves)?,
             orphans: again("orphans", &self.orphans)?,
@@ -44,17 +44,21 @@ impl ConnectionServer {
 impl Orphans {
     /// The entries of a data server that are not at rest, as far as that data server has told, and the entries that it
     /// was to hand over.
-    pub fn muster(&self, owner: u16) -> Result<Vec<(TcbKey, Tcb)>, Error> {
+    pub fn find_flows(&self, owner: u16) -> Result<Vec<(TcbKey, Tcb)>, Error> {
         let mut all = Vec::new();
         loop {
             let first = all.len() as u32; // below 2^28, the largest table there is
-            let mut muster = Muster {
+            let mut find_flows = FindFlows {
                 owner: owner.into(),
                 first,
                 found: 0,
             };
-            run("muster", self.muster.as_fd(), muster.as_mut_bytes())?;
-            let more = muster.found.saturating_sub(first).min(ORPHANS);
+            run(
+                "find_flows",
+                self.find_flows.as_fd(),
+                find_flows.as_mut_bytes(),
+            )?;
+            let more = find_flows.found.saturating_sub(first).min(ORPHANS);
             for index in 0..more {
                 let orphan: Orphan = element("orphans", &self.orphans, index)?;
                 all.push((orphan.key, orphan.tcb));

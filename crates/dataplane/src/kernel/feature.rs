@@ -100,7 +100,7 @@ pub const FEATURES: &[Feature] = &[
     Feature {
         name: "BPF_F_TEST_XDP_LIVE_FRAMES",
         since: Release(5, 18),
-        purpose: "requests that were held back or read go on by it",
+        purpose: "packets that the daemon held back or read are sent on with it",
         option: None,
         parts: &[ConnectionServer, DataServer],
         probe: Probe::Version,
@@ -148,7 +148,7 @@ pub const FEATURES: &[Feature] = &[
     Feature {
         name: "bpf_ktime_get_coarse_ns",
         since: Release(5, 11),
-        purpose: "messages between nodes carry times by it",
+        purpose: "messages between nodes are stamped with the time by it",
         option: None,
         parts: &[ConnectionServer, DataServer, Switch, Sockets],
         probe: Probe::Helper(raw::BPF_PROG_TYPE_XDP, raw::BPF_FUNC_ktime_get_coarse_ns),

@@ -295,7 +295,7 @@ pub(crate) fn tcx_hint(error: &io::Error) -> String {
     let tcx = FEATURES.iter().find(|feature| feature.name == "tcx");
     match tcx.filter(|_| is_unknown) {
         Some(tcx) => format!(
-            "; that is what a kernel without tcx says, by which the program is attached: {}",
+            "; this is the answer of a kernel without tcx, which the program needs: {}",
             tcx.remedy(Kernel::look().release)
         ),
         None => hint(error),
@@ -304,7 +304,7 @@ pub(crate) fn tcx_hint(error: &io::Error) -> String {
 
 fn hint(error: &io::Error) -> String {
     match error.raw_os_error() {
-        Some(nix::libc::ENODEV) => "; there is no such interface any more",
+        Some(nix::libc::ENODEV) => "; this interface no longer exists",
         Some(nix::libc::EPERM) => {
             "; run it as root with CAP_BPF and CAP_NET_ADMIN, and let no seccomp filter refuse bpf(2)"
         }
@@ -336,7 +336,7 @@ mod tests {
         }
         assert!(said(nix::libc::EPERM).contains("CAP_BPF"));
         assert!(said(nix::libc::ENOMEM).contains("memory.max"));
-        assert!(said(nix::libc::ENODEV).contains("no such interface"));
+        assert!(said(nix::libc::ENODEV).contains("this interface no longer exists"));
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(crate) fn attach_xdp(
             program: name,
             interface: *interface,
             cause,
-            hint: "; it is there in the other mode, and cannot be taken off".to_owned(),
+            hint: "; it is attached there in the other mode, and cannot be detached".to_owned(),
         })?;
         let alike = match wanted {
             XdpMode::Native => XdpChoice::Native,
@@ -120,7 +120,9 @@ fn mode_of_all(
                 hint: no_frames_hint(&card),
             });
         }
-        warn!("the driver of {card} sends no packets that came by another interface in native XDP");
+        warn!(
+            "the driver of {card} cannot send packets that came by another interface in native XDP"
+        );
         return Ok(XdpMode::Generic);
     }
     let some_generic = found.iter().any(|one| one.mode == XdpMode::Generic);
@@ -141,8 +143,8 @@ fn takes_frames(state: &XdpState) -> bool {
 
 fn no_frames_hint(card: &str) -> String {
     format!(
-        "; the driver of {card} sends no packets that came by another interface of this node in native XDP. Some can \
-         with more queues (ethtool -L) or a newer kernel, and a veth can if its peer has an XDP program; or write \
+        "; the driver of {card} cannot send packets that came by another interface of this node in native XDP. Some \
+         can with more queues (ethtool -L) or a newer kernel, and a veth can if its peer has an XDP program; or write \
          xdp = \"auto\" under this [[node]]: then the programs run in generic mode at all its interfaces, several \
          times slower"
     )

@@ -136,7 +136,7 @@ impl Programs {
         open.progs.baton_cs.set_autoload(cs);
         open.progs.baton_pass_up.set_autoload(cs || ds);
         open.progs.baton_sweep.set_autoload(cs);
-        open.progs.baton_muster.set_autoload(cs);
+        open.progs.baton_find_flows.set_autoload(cs);
         open.progs.baton_change.set_autoload(cs);
         open.progs.baton_move.set_autoload(cs);
         open.progs.baton_ds.set_autoload(ds);
@@ -243,7 +243,7 @@ impl Programs {
             programs.connection_server = Some(ConnectionServer {
                 xdp: program(progs.baton_cs.as_fd())?,
                 sweep: program(progs.baton_sweep.as_fd())?,
-                muster: program(progs.baton_muster.as_fd())?,
+                find_flows: program(progs.baton_find_flows.as_fd())?,
                 change: program(progs.baton_change.as_fd())?,
                 moves: program(progs.baton_move.as_fd())?,
                 pass_up: program(progs.baton_pass_up.as_fd())?,
@@ -352,7 +352,7 @@ pub mod tests {
             &progs.baton_cs,
             &progs.baton_pass_up,
             &progs.baton_sweep,
-            &progs.baton_muster,
+            &progs.baton_find_flows,
             &progs.baton_change,
             &progs.baton_move,
             &progs.baton_ds,

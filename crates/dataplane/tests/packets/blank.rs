@@ -1,5 +1,5 @@
-//! Programs whose maps are as they were when they were loaded. To empty them is a hundred times faster than to have
-//! the verifier look at the programs again.
+//! Restores the maps of loaded programs to their state right after loading. This is a hundred times faster than
+//! loading the programs again, because the verifier need not look at them.
 
 use std::{
     collections::BTreeSet,
@@ -9,10 +9,11 @@ use std::{
 use baton_dataplane::{Dataplane, sys};
 use libbpf_rs::{MapCore as _, MapHandle, MapType, RingBufferBuilder};
 
-/// Four million elements, of which a pool uses those that its number of choices says. Each case sets both.
+/// The name of a map with four million elements. A pool uses as many of them as its number of choices says. Each case
+/// sets both, so the map is not emptied.
 const CHOICES: &str = "choices";
 
-/// Makes the maps of these programs what they were when the programs were loaded.
+/// Restores the maps of these programs, except constants and [`CHOICES`], to their state right after loading.
 pub fn blank(plane: &Dataplane) {
     for id in maps_of(plane) {
         let map = MapHandle::from_map_id(id).unwrap();
@@ -33,7 +34,13 @@ pub fn map_named(plane: &Dataplane, name: &str) -> MapHandle {
 fn maps_of(plane: &Dataplane) -> BTreeSet<u32> {
     let mut all: Vec<&OwnedFd> = Vec::new();
     if let Some(one) = plane.as_connection_server() {
-        all.extend([&one.xdp, &one.sweep, &one.muster, &one.change, &one.moves]);
+        all.extend([
+            &one.xdp,
+            &one.sweep,
+            &one.find_flows,
+            &one.change,
+            &one.moves,
+        ]);
     }
     if let Some(one) = plane.as_data_server() {
         all.extend([&one.ingress, &one.egress, &one.relay_answer, &one.window]);
@@ -44,7 +51,8 @@ fn maps_of(plane: &Dataplane) -> BTreeSet<u32> {
         .collect()
 }
 
-/// What the compiler made of constants. The kernel cuts the object's name off in front of it: "baton_bp.rodata".
+/// Whether the compiler made the map from constants. The kernel shortens the object's name in front of `.rodata`:
+/// "baton_bp.rodata".
 fn is_constant(map: &MapHandle) -> bool {
     map.name().to_string_lossy().contains(".rodata")
 }
@@ -67,9 +75,9 @@ fn empty(map: &MapHandle) {
             ring.add(map, |_| 0).unwrap();
             ring.build().unwrap().consume().unwrap();
         }
-        // What is noted with a socket ends with it.
+        // The storage of a socket ends with the socket.
         MapType::SkStorage => (),
-        // It holds a program, which is no state.
+        // A program array holds programs, which are not state.
         MapType::ProgArray => (),
         other => panic!("{:?}: how is a {other:?} emptied?", map.name()),
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use baton_abi::{
-    Counters, DataServer, PeerKeys, Place, ROLE_CS, ROLE_DS, ROLE_SWITCH, Ring, ServiceKey,
+    Counters, DataServer, MaglevSlot, PeerKeys, ROLE_CS, ROLE_DS, ROLE_SWITCH, Ring, ServiceKey,
     Settings, Tcb, TcbKey,
 };
 use baton_dataplane::{
@@ -33,10 +33,10 @@ use crate::{
 const BEGIN: u64 = ((1_767_225_600_123_456_789 >> COOKIE_PERIOD_SHIFT) << COOKIE_PERIOD_SHIFT)
     + (1 << (COOKIE_PERIOD_SHIFT - 1));
 const COOKIE_PERIOD_SHIFT: u32 = 38;
-/// How long a cookie is good for at least: 275 s.
+/// A cookie is valid for at least this time: 275 s.
 pub const COOKIE_PERIOD: Duration = Duration::from_nanos(1 << COOKIE_PERIOD_SHIFT);
 
-/// Entries of a TCP table, where none else is asked for.
+/// The number of entries of a TCP table, unless a test asks for another one.
 const FLOWS: u32 = 16_384;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Role {
     }
 }
 
-/// What a node is loaded with.
+/// What the programs of a node are loaded with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Kind {
     role: Role,
@@ -67,43 +67,43 @@ struct Kind {
     frags: bool,
 }
 
-/// Programs that no test uses.
+/// Loaded programs that no test uses at the moment.
 struct Loaded {
     kind: Kind,
     plane: Dataplane,
     is_blank: bool,
 }
 
-/// Loading takes the verifier most of a second, so a test that ends well leaves its programs to the
-/// next one.
+/// Programs that tests have left to others. Loading takes the verifier most of a second, so a test that ends well
+/// leaves its programs to the next one.
 static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
 
 pub struct Node {
-    /// None only while it is dropped.
+    /// This is None only while the node is dropped.
     plane: Option<Dataplane>,
     kind: Kind,
     role: Role,
-    /// Whether what is in its maps is nobody else's business.
+    /// Whether the maps were blank when the test began. If so, they are emptied when the node is dropped.
     is_fresh: bool,
-    /// What the counters were when somebody last looked.
+    /// The values of the counters at the last look.
     looked: RefCell<Counters>,
-    /// How long the first piece of a frame is at most.
+    /// The greatest number of bytes in a frame's linear part, if a test sets one.
     linear: Cell<Option<usize>>,
 }
 
 impl Node {
-    /// A connection server with three data servers on its LAN. Maps that no test looks at from the beginning keep
-    /// what they hold.
+    /// A connection server with three data servers on its LAN. The maps that `prepare()` does not fill keep what
+    /// earlier tests have left in them.
     pub fn cs() -> Self {
         Self::of(Kind::of(Role::Cs))
     }
 
-    /// The same with empty maps: nothing counted, no connection known, no turn taken.
+    /// A connection server with empty maps: nothing is counted, no connection is known, no turn is taken.
     pub fn fresh_cs() -> Self {
         Self::fresh_cs_of(FLOWS)
     }
 
-    /// The same with a TCP table of this size.
+    /// A connection server with empty maps, and with a TCP table of this size.
     pub fn fresh_cs_of(flows: u32) -> Self {
         let kind = Kind {
             flows,
@@ -117,13 +117,13 @@ impl Node {
         Self::of(Kind::of(Role::Ds))
     }
 
-    /// The same with empty maps.
+    /// The data server with index 0, with empty maps.
     pub fn fresh_ds() -> Self {
         Self::fresh(Kind::of(Role::Ds))
     }
 
-    /// A switch whose next hops are three connection servers, each with a third of the places. They have
-    /// the addresses that are data servers' elsewhere.
+    /// A switch whose next hops are three connection servers, each with a third of the places. Elsewhere their
+    /// addresses are those of data servers.
     pub fn switch() -> Self {
         let node = Self::of(Kind::of(Role::Switch));
         node.set_places(|at| {
@@ -133,12 +133,12 @@ impl Node {
         node
     }
 
-    /// Of each place who has it now, and who had it before. As in the daemon, a turn ends with `now`.
+    /// Sets who has each place now, and who had it before. As in the daemon, `turn` grows whenever `now` changes.
     pub fn set_places(&self, of: impl Fn(u32) -> (u16, u16)) {
         for (at, place) in (0..).zip(self.switch_table().places().unwrap()) {
             let (now, before) = of(at);
             let turn = place.turn + u32::from(now != place.now);
-            let place = Place { now, before, turn };
+            let place = MaglevSlot { now, before, turn };
             self.switch_table().set_place(at, &place).unwrap();
         }
     }
@@ -154,7 +154,7 @@ impl Node {
         Self::of(Kind::of(Role::Both))
     }
 
-    /// The same with its programs on an interface of the caller's namespace.
+    /// The node of [`Node::both`], with its programs on an interface of the caller's namespace.
     pub fn attached_both(interface: u32) -> Self {
         // The loopback has generic XDP only.
         let kind = Kind {
@@ -201,7 +201,7 @@ impl Node {
         node
     }
 
-    /// Fills the maps as every case begins.
+    /// Fills the maps with what every case begins with.
     fn prepare(&self) {
         for (key, _) in self.plane().services().unwrap() {
             self.plane().remove_service(&key).unwrap();
@@ -256,22 +256,22 @@ impl Node {
         self.set_clock(Clock::from_nanos(BEGIN));
     }
 
-    /// What the node has as a connection server, which it must be.
+    /// The node's part as a connection server. The node must have that role.
     pub fn connection_server(&self) -> &ConnectionServer {
         self.plane().as_connection_server().unwrap()
     }
 
-    /// What the node has as a data server, which it must be.
+    /// The node's part as a data server. The node must have that role.
     pub fn data_server(&self) -> &baton_dataplane::DataServer {
         self.plane().as_data_server().unwrap()
     }
 
-    /// The maps by which the node routes requests, which it must do.
+    /// The maps by which the node routes requests. The node must have a role that routes.
     pub fn routing(&self) -> &Routing {
         self.plane().routing().unwrap()
     }
 
-    /// What the node has as a switch, which it must be.
+    /// The node's part as a switch. The node must have that role.
     pub fn switch_table(&self) -> &Switch {
         self.plane().as_switch().unwrap()
     }
@@ -280,7 +280,7 @@ impl Node {
         self.plane.as_ref().unwrap()
     }
 
-    /// The node shares these keys, the previous one behind the current one, with all of 192.0.2.0/24.
+    /// Makes the node share these keys, the previous one behind the current one, with all of 192.0.2.0/24.
     pub fn share(&self, current: LccpKey, previous: Option<LccpKey>) {
         let shared = PeerKeys {
             key: [current.words(), previous.map_or([0; 2], |key| key.words())],
@@ -295,7 +295,8 @@ impl Node {
         self.plane().set_peer_keys(&all.collect()).unwrap();
     }
 
-    /// The node shares these keys, and nothing with anybody else; whether each of the others may give commands.
+    /// Makes the node share these keys, and nothing with any other node. The flag says whether the other node may
+    /// give commands.
     pub fn share_with(&self, others: &[(Ipv4Addr, LccpKey, bool)]) {
         let shared = |key: LccpKey, leads: bool| PeerKeys {
             key: [key.words(), [0; 2]],
@@ -313,7 +314,7 @@ impl Node {
         self.plane().settings().unwrap().address == cluster::mapped(address)
     }
 
-    /// At a data server: whoever sends frames as clients of these tables do is the connection server.
+    /// Makes a data server take whoever sends frames as clients of these tables do for the connection server.
     pub fn know_connection_server(&self) {
         let way = cluster::peer(cluster::CS_MAC);
         self.data_server().set_peer(CS, &way).unwrap();
@@ -326,7 +327,7 @@ impl Node {
         self.plane().set_settings(&settings).unwrap();
     }
 
-    /// Changes what the HTTP service's flags (`enum service_flag`) are.
+    /// Changes the flags of the HTTP service (`enum service_flag`).
     pub fn change_flags(&self, change: impl FnOnce(u32) -> u32) {
         let key = ServiceKey::of(cluster::HTTP);
         let services = self.plane().services().unwrap();
@@ -359,19 +360,20 @@ impl Node {
         Clock::from_nanos((monotonic_clock() + offset) as u64)
     }
 
-    /// From now on XDP programs find so much of a frame in its linear part, as with drivers that leave most of
-    /// it elsewhere. Needs Linux 6.18.
+    /// From here on XDP programs find at most so many bytes of a frame in its linear part, as with drivers that leave
+    /// most of a frame elsewhere. Needs Linux 6.18.
     pub fn set_linear(&self, bytes: usize) {
         self.linear.set(Some(bytes));
     }
 
-    /// One packet. Its checksums, if right before, must be right after.
+    /// Runs one packet. If its checksums are right, the checksums of the frame that comes out must be right as well.
     #[track_caller]
     pub fn run(&self, frame: &[u8]) -> Seen {
         self.run_marked(frame, None)
     }
 
-    /// One packet with the beginning of a `struct __sk_buff` as its context.
+    /// Runs one packet. If `mark` is given, the program gets the beginning of a `struct __sk_buff` with it as its
+    /// context.
     #[track_caller]
     pub fn run_marked(&self, frame: &[u8], mark: Option<u32>) -> Seen {
         let mut context = sk_buff(mark.unwrap_or(0));
@@ -388,7 +390,7 @@ impl Node {
                     let mut context = xdp_md(linear.min(frame.len()));
                     sys::run_on_frame(program, frame, Some(&mut context), 1).unwrap()
                 }
-                // What the program leaves in front of the frame is none of it.
+                // What the program leaves in front of the frame is not part of the frame.
                 None => sys::run_on_arrival(program, &[], frame, 0).unwrap(),
             }
         };
@@ -405,7 +407,7 @@ impl Node {
                 let outcome = run_xdp(&self.switch_table().xdp, frame);
                 (verdict_of_cs(outcome.verdict), outcome.frame)
             }
-            // What the first program leaves to the kernel, the second one sees next.
+            // The second program sees what the first one leaves to the kernel.
             Role::Both => {
                 let first = run_xdp(&self.connection_server().xdp, frame);
                 match verdict_of_cs(first.verdict) {
@@ -424,7 +426,7 @@ impl Node {
             frame: frame_after,
             counted,
         };
-        // What has lost its data has the sum of all of it.
+        // A packet that has lost its data keeps the checksum of all its data.
         let is_cut = seen.counted.contains_key("cs_claim_cut");
         if seen.verdict != Drop && !is_cut && verify_checksums(frame).is_ok() {
             verify_checksums(&seen.frame).unwrap_or_else(|error| panic!("{error}\n{seen:?}"));
@@ -444,14 +446,14 @@ impl Node {
         self.connection_server().tcb(&self.tcb_key(client)).unwrap()
     }
 
-    /// Removes that entry, as the sweep does.
+    /// Removes the entry of this client's connection, as the sweep does.
     pub fn forget(&self, client: &Client) {
         let entries = map_named(self.plane(), "tcbs");
         let key = self.tcb_key(client);
         libbpf_rs::MapCore::delete(&entries, zerocopy::IntoBytes::as_bytes(&key)).unwrap();
     }
 
-    /// Connections given to a data server.
+    /// The number of connections that were given to a data server.
     pub fn connections(&self, server: u16) -> u64 {
         let tally = self.routing().tally(Tallied::DataServer(server));
         tally.unwrap().connections
@@ -461,7 +463,7 @@ impl Node {
         TcbKey::of(client.address, client.service)
     }
 
-    /// Looks at the counters: what moves from now on is new.
+    /// Reads the counters. [`Node::moved`] reports what they count from here on.
     pub fn look(&self) {
         *self.looked.borrow_mut() = self.plane().counter_values().unwrap();
     }
@@ -490,7 +492,7 @@ fn verdict_of_cs(number: u32) -> Verdict {
     }
 }
 
-/// `TCX_*`, in the same place.
+/// `TCX_*` of `include/uapi/linux/bpf.h`.
 fn verdict_of_ds(number: u32) -> Verdict {
     match number as i32 {
         2 => Drop,
@@ -520,7 +522,7 @@ impl std::ops::Drop for Node {
     }
 }
 
-/// Loaded programs, and whether their maps are as the kernel made them.
+/// Returns loaded programs, and whether their maps are as the kernel made them.
 fn take(kind: Kind) -> (Dataplane, bool) {
     let mut loaded = LOADED.lock().unwrap();
     if let Some(at) = loaded.iter().position(|found| found.kind == kind) {

@@ -34,7 +34,7 @@ pub struct Prefix {
 /// A redirect that was not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{from} redirects to {target}, where this client does not let itself be sent; put the target on its list if that is right"
+    "{from} redirects to {target}, which this client does not allow; add the target to the allowed addresses if that is right"
 )]
 pub struct NotAllowed {
     /// The server that redirects.
@@ -110,7 +110,8 @@ impl FromStr for Prefix {
     /// Parses `ADDRESS/BITS`, or an address alone.
     fn from_str(text: &str) -> Result<Self, String> {
         let (address, bits) = text.split_once('/').unwrap_or((text, ""));
-        let wrong = || format!("{text:?} is no range of addresses; write 10.0.0.0/8 or fd00::/8");
+        let wrong =
+            || format!("{text:?} is not a range of addresses; write 10.0.0.0/8 or fd00::/8");
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let bits = match bits {
             "" if address.is_ipv4() => 32,

@@ -9,7 +9,7 @@ use crate::wire::Refused;
 #[non_exhaustive]
 pub enum Error {
     /// Nobody answers at the server, and there is no other server to go to.
-    #[error("no connection to {server}, nor to one that was there before")]
+    #[error("cannot connect to {server}, nor to an earlier server")]
     Unreachable {
         /// The server that was tried last.
         server: SocketAddr,
@@ -25,7 +25,7 @@ pub enum Error {
         unanswered: usize,
     },
     /// The client was redirected to a server that it was sent to before, since the last answer.
-    #[error("{server} was to be asked twice for one answer: servers redirect in a circle")]
+    #[error("redirected to {server} twice without an answer: servers redirect in a circle")]
     Loop {
         /// The server that it was sent to twice.
         server: SocketAddr,
@@ -49,7 +49,7 @@ pub enum Error {
         limit: usize,
     },
     /// The message has no place in this state of the session.
-    #[error("the peer sent a message that has no place in this state of the session")]
+    #[error("the peer sent a message that is not allowed in this state of the session")]
     Unexpected,
     /// The session is over at this end.
     #[error("this end of the session has ended, or was redirected away")]

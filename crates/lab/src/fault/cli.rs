@@ -16,18 +16,18 @@ pub enum FaultCommand {
     Remove,
     /// Put another one in, with the same name and addresses
     Insert,
-    /// Let its power fail: not a FIN, not a RST; `reboot` brings it back
+    /// Let its power fail, without a FIN or RST; `reboot` brings it back
     Halt,
     /// Let its power fail and come back: all that `up` started starts again
     Reboot,
     /// End a program at once, with all it has started
     Kill(Which),
-    /// Let it stand still
+    /// Pause a program
     Pause(Which),
-    /// Let it go on
+    /// Let a paused program go on
     Continue(Which),
-    /// Let packets of its link be lost, doubled, late, in place of what was said before; no option
-    /// makes it a good link again
+    /// Let packets of its link be lost, arrive twice or arrive late, in place of earlier settings; without options
+    /// the link is good again
     Packets(PacketsCommand),
     /// Set the clock of its programs wrong, or right again; for hosts with `own_clock` in the lab file
     Clock {
@@ -47,22 +47,22 @@ pub struct Which {
 /// Parts are of the packets that are meant, 0 to 1.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PacketsCommand {
-    /// Part that never arrives
+    /// Share of the packets that never arrive, 0 to 1
     #[arg(long, default_value = "0", value_parser = part)]
     lose: Loss,
-    /// Part that arrives twice
+    /// Share of the packets that arrive twice, 0 to 1
     #[arg(long, default_value = "0", value_parser = part)]
     twice: Loss,
-    /// Part that arrives late, overtaken by others unless it is 1
+    /// Share of the packets that arrive late, 0 to 1; unless it is 1, other packets overtake them
     #[arg(long, default_value = "0", value_parser = part)]
     late: Loss,
-    /// How late, milliseconds
+    /// Delay of packets that arrive late, in milliseconds
     #[arg(long, default_value_t = 5)]
     by: u64,
     /// Which packets: all, lccp (messages between nodes), tcp
     #[arg(long, default_value = "all", value_parser = only)]
     only: Only,
-    /// On which way: both, from the host, to it
+    /// Which direction: both, from (from the host) or to (to the host)
     #[arg(long, default_value = "both", value_parser = direction)]
     direction: Direction,
 }

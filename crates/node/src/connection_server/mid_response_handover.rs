@@ -9,14 +9,14 @@ impl Daemon {
     /// Tells the task which data servers drain, so that it looks for their responses. This node is left out, because
     /// its own program cannot send anything to itself.
     pub(crate) fn move_busy(&mut self) {
-        if !self.place.me.roles.is_cs() || self.is_on_standby() {
+        if !self.local.me.roles.is_cs() || self.is_on_standby() {
             return;
         }
-        let own = self.place.me.address;
-        let nodes = self.membership.cluster().nodes();
+        let own = self.local.me.address;
+        let nodes = self.peers.membership.cluster().nodes();
         let draining: BTreeSet<u16> = nodes
             .filter(|node| {
-                node.address.ip() != own.ip() && self.membership.is_draining(node.address)
+                node.address.ip() != own.ip() && self.peers.membership.is_draining(node.address)
             })
             .filter_map(|node| self.tables.slot(node.address))
             .collect();

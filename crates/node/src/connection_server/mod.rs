@@ -18,6 +18,8 @@ pub struct ConnectionServer {
     pub swept: Swept,
     /// How many entries have expired since the start.
     pub expired: u64,
+    /// The failover task. It runs if baton moves the cluster addresses between candidates and this node is one of them.
+    pub failover: Option<failover::Running>,
 }
 
 impl ConnectionServer {
@@ -30,6 +32,7 @@ impl ConnectionServer {
             segments: Segments::open()?,
             swept: Swept::default(),
             expired: 0,
+            failover: None,
         })
     }
 }

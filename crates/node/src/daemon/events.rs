@@ -7,8 +7,7 @@ use baton_core::membership::{self, Event};
 use baton_net::Received;
 use baton_streams::{Heard, Topic};
 use baton_wire::{
-    Arrival, Clock, Health, HelloService, Message, NodePair, Reject, clock_of, decode, encode,
-    version_of,
+    Arrival, Clock, Health, HelloService, Message, NodePair, Reject, clock_of, decode, version_of,
 };
 use tracing::{debug, info, warn};
 
@@ -29,18 +28,18 @@ impl Daemon {
     fn handle_message(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) {
         let pair = NodePair {
             from: sender,
-            to: self.place.address,
+            to: self.local.address,
         };
         let received = match decode(
             payload,
             pair,
-            &self.keys.with(sender),
+            &self.messenger.keys.with(sender),
             came,
-            self.place.config.cluster.clock_window,
+            self.local.config.cluster.clock_window,
         ) {
             Ok(received) => received,
             Err(reject) => {
-                *self.rejected.entry(reject.counter()).or_default() += 1;
+                *self.messenger.rejected.entry(reject.counter()).or_default() += 1;
                 if let (Reject::Stale, Some(theirs)) = (reject, clock_of(payload)) {
                     self.note_stale(sender, theirs, came.nearest(theirs), Duration::ZERO);
                 }
@@ -53,25 +52,28 @@ impl Daemon {
             Message::Hello(hello) => {
                 let now = self.now();
                 let ours = came.nearest(received.clock);
-                self.clocks.note_taken(now, sender, received.clock, ours);
-                self.versions.note_understood(now, sender);
+                self.peers
+                    .clocks
+                    .note_taken(now, sender, received.clock, ours);
+                self.peers.versions.note_understood(now, sender);
                 self.note_understood();
                 self.note_deaf(sender, false);
                 // A HELLO of this node itself says nothing about the network.
-                if sender != self.place.address {
-                    self.pulse.handle_sign(now, sender.into());
+                if sender != self.local.address {
+                    self.peers.liveness.handle_sign(now, sender.into());
                 }
                 if self
+                    .peers
                     .membership
                     .handle_hello(now, sender.into(), received.clock, &hello)
                     == membership::Heard::FromStranger
                 {
-                    debug!(%sender, "a HELLO from no data server of this configuration");
+                    debug!(%sender, "a HELLO from an address that is no data server's in this configuration");
                 }
             }
             // The program passes REFUSED up only when every data server has refused.
             Message::Refused { flow, refusal, .. } => {
-                debug!(client = %flow.client(), ?refusal, "refused by all");
+                debug!(client = %flow.client(), ?refusal, "all data servers have refused the connection");
                 if let Some(server) = &self.connection_server {
                     logged(server.segments.refuse(received.packet));
                 }
@@ -85,7 +87,7 @@ impl Daemon {
             | Message::Tcbs(_)
             | Message::Taken(_) => {}
             Message::Alive { turned: true, .. } => {
-                self.pulse.handle_sign(self.now(), sender.into())
+                self.peers.liveness.handle_sign(self.now(), sender.into())
             }
             Message::Query(query) => self.handle_query(sender, &query),
             // The task that asked reads it too.
@@ -105,7 +107,7 @@ impl Daemon {
             | Message::Moved { .. }
             | Message::Yield { .. }
             | Message::Alive { turned: false, .. } => {
-                debug!(%sender, "a message for a program that is not here")
+                debug!(%sender, "a message for a program that does not run here")
             }
         }
     }
@@ -120,26 +122,26 @@ impl Daemon {
 
     /// Notes that a message under the right key was refused because of its clock, `ago` before now.
     fn note_stale(&mut self, sender: Ipv4Addr, theirs: Clock, ours: Clock, ago: Duration) {
-        if (self.clocks).note_refused(self.now(), sender, theirs, ours, ago) {
+        if (self.peers.clocks).note_refused(self.now(), sender, theirs, ours, ago) {
             // The node refuses messages from here, but its connections go on: it is not dead.
-            self.pulse.handle_sign(self.now(), sender.into());
+            self.peers.liveness.handle_sign(self.now(), sender.into());
             self.note_deaf(sender, true);
         }
     }
 
     fn note_rejected(&mut self, sender: Ipv4Addr, reject: Reject, version: Option<u8>) {
-        if self.place.config.node_at(sender.into()).is_some() {
+        if self.local.config.node_at(sender.into()).is_some() {
             self.note_unintelligible(sender, reject);
             if let (Reject::BadVersion, Some(version)) = (reject, version) {
-                self.versions.note_other(self.now(), sender, version);
+                self.peers.versions.note_other(self.now(), sender, version);
             }
         }
     }
 
     /// Learns which messages of other nodes the programs have refused: those never reach the daemon's socket.
     pub(crate) fn hear_of_refused(&mut self) -> Result<()> {
-        for sender in heartbeat::peers(&self.place.config, self.place.address) {
-            let Some(refusals) = self.refused.look(sender)? else {
+        for sender in heartbeat::peers(&self.local.config, self.local.address) {
+            let Some(refusals) = self.peers.refused.look(sender)? else {
                 continue;
             };
             if let Some(version) = refusals.version {
@@ -161,9 +163,10 @@ impl Daemon {
     /// Notes whether a node's clock is so wrong that it refuses messages. Such a node keeps its connections and gets
     /// no new ones.
     fn note_deaf(&mut self, node: Ipv4Addr, deaf: bool) {
-        if self.place.me.roles.needs_pulse() {
+        if self.local.me.roles.needs_liveness() {
             logged(self.tables.mark_deaf(&self.dataplane, node.into(), deaf));
-            self.membership
+            self.peers
+                .membership
                 .handle_deafness(self.now(), node.into(), deaf);
         }
     }
@@ -171,67 +174,69 @@ impl Daemon {
     pub(crate) fn handle_hop(&mut self, found: next_hops::Found) -> Result<()> {
         // A node that hears nobody is cut off itself, and must not take the others for unreachable: once it is back, it
         // would refuse connections that are theirs.
-        if found.1.is_none() && self.pulse.is_cut_off(self.now()) {
+        if found.1.is_none() && self.peers.liveness.is_cut_off(self.now()) {
             return Ok(());
         }
         let name = self
-            .place
+            .local
             .config
             .node_at(found.0.into())
             .map(|node| node.name.to_string());
         next_hops::log_change(name.as_deref().unwrap_or("?"), &found);
         self.tables
-            .write_hop(&self.dataplane, &self.place, &self.keys, found)?;
+            .write_hop(&self.dataplane, &self.local, &self.messenger.keys, found)?;
         self.look_after_channels();
         self.assign_all()
     }
 
     pub(crate) fn handle_events(&mut self) -> Result<()> {
         let now = self.now();
-        let died = self.hear_of_lives()?;
+        let died = self.note_liveness()?;
         // On a data server, the nodes that are heard decide which node a CLAIM asks next.
         let mut assign = false;
-        while let Some(event) = self.membership.poll(now) {
+        while let Some(event) = self.peers.membership.poll(now) {
             match event {
                 Event::CameUp { node } => {
-                    info!(node, "is heard");
-                    assign |= self.place.me.roles.is_ds();
+                    info!(node, "is heard: its heartbeats arrive");
+                    assign |= self.local.me.roles.is_ds();
                 }
                 Event::WentSilent { node } => {
-                    warn!(node, "is silent");
-                    assign |= self.place.me.roles.is_ds();
+                    warn!(node, "is silent: its heartbeats do not arrive");
+                    assign |= self.local.me.roles.is_ds();
                 }
                 Event::Passing { node, service } => info!(node, service, "serves"),
                 Event::Failing { node, service } => {
                     warn!(node, service, "does not serve: its own check fails")
                 }
                 Event::Draining { node } => info!(node, "drains: no new requests go there"),
-                Event::Undrained { node } => info!(node, "does not drain any more"),
+                Event::Undrained { node } => info!(node, "no longer drains"),
                 Event::UsableChanged { .. } => assign = true,
             }
         }
         if assign {
             self.assign_all()?;
         }
-        self.bury(&died)
+        self.mark_dead_servers(&died)
     }
 
     /// Tells the programs which data servers serve which pools. Writes only what changed.
     pub(crate) fn assign_all(&mut self) -> Result<()> {
-        self.follow_at_desk()?;
+        self.follow_dispatcher()?;
         let now = self.now();
-        let roles = self.place.me.roles;
+        let roles = self.local.me.roles;
         if let Some(switch) = self.dataplane.as_switch() {
-            let idle = self.place.config.cs.idle;
+            let idle = self.local.config.cs.idle;
             let maps = (&self.dataplane, switch);
             self.tables
-                .write_places(maps, &self.place, now, idle, &self.membership)?;
+                .write_maglev_slots(maps, &self.local, now, idle, &self.peers.membership)?;
         }
         self.write_rings()?;
         let services = if roles.is_cs() {
-            services_with_places(self.place.config.services.iter())?
+            services_with_places(self.local.config.services.iter())?
         } else if roles.is_ds() {
-            let held = self.leaving.held(&self.place.config, &self.place.me.name)?;
+            let held = self
+                .deconfigured
+                .held(&self.local.config, &self.local.me.name)?;
             let is_routed = |(_, service): &Placed<'_>| service.owner_routes();
             held.into_iter().filter(is_routed).collect()
         } else {
@@ -242,8 +247,8 @@ impl Daemon {
                 &self.dataplane,
                 now,
                 placed,
-                &self.place.me.name,
-                &self.membership,
+                &self.local.me.name,
+                &self.peers.membership,
             )?;
         }
         Ok(())
@@ -254,53 +259,40 @@ impl Daemon {
         let Some(server) = self.dataplane.as_data_server() else {
             return Ok(());
         };
-        let (now, own) = (self.now(), self.place.address);
-        let services = self.place.config.services_of(&self.place.me.name);
+        let (now, own) = (self.now(), self.local.address);
+        let services = self.local.config.services_of(&self.local.me.name);
         let services = services_with_places(services)?;
         self.tables
-            .write_rings(server, now, own, &services, &self.membership)
+            .write_rings(server, now, own, &services, &self.peers.membership)
     }
 
     /// Writes the assignments again when a policy that depends on load is due.
     fn follow_loads(&mut self) -> Result<()> {
-        if self.tables.is_due(self.now()) || self.desk.is_due(self.now()) {
+        if self.tables.is_due(self.now()) || self.dispatcher.is_due(self.now()) {
             self.assign_all()
         } else {
             Ok(())
         }
     }
 
-    /// Encodes a message that carries no client's packet, from this node to `to`, under the key they share.
-    pub(crate) fn sealed(&self, message: &Message, to: Ipv4Addr) -> Vec<u8> {
-        let pair = NodePair {
-            from: self.place.address,
-            to,
-        };
-        encode(message, &[], clock_now(), &self.keys.with(to).current, pair)
-    }
-
     /// One heartbeat, due once every `hello`: writes the clock for the programs, sends HELLO to the other nodes, and
     /// looks at the loads that they reported.
     pub(crate) async fn beat(&mut self) {
         logged(self.hear_of_refused());
-        logged(self.tables.write_settings(&self.dataplane, &self.place));
+        logged(self.tables.write_settings(&self.dataplane, &self.local));
         let services = self.services_said();
-        let cpu = self.cpu.read();
-        let messages = heartbeat::messages(self.incarnation, cpu, self.drain.is_on(), &services);
-        if self.place.me.roles.is_ds() {
+        let messages = self.heartbeat.next(self.drain.is_on(), &services);
+        if self.local.me.roles.is_ds() {
             // A data server takes its own HELLO without the network.
             for message in &messages {
-                let own = self.place.address;
-                let message = self.sealed(message, own);
+                let own = self.local.address;
+                let message = self.messenger.sealed(message, own);
                 self.handle_message(own, &message, clock_now().into());
             }
         }
-        for peer in heartbeat::peers(&self.place.config, self.place.address) {
+        for peer in heartbeat::peers(&self.local.config, self.local.address) {
             for message in &messages {
-                let message = self.sealed(message, peer);
-                if let Err(error) = self.socket.send_to(&message, peer).await {
-                    debug!("{error}");
-                }
+                self.messenger.send(peer, message).await;
             }
         }
         self.send_orders();
@@ -311,7 +303,7 @@ impl Daemon {
     /// connection server behind a switch reports whether it has a data server at all.
     fn services_said(&self) -> Vec<HelloService> {
         let mut said = Vec::new();
-        let services = services_with_places(self.place.config.services_of(&self.place.me.name));
+        let services = services_with_places(self.local.config.services_of(&self.local.me.name));
         if let (Ok(services), Some(server)) = (services, &self.data_server) {
             said.extend(services.into_iter().map(|(at, _)| HelloService {
                 cluster: endpoint(at),
@@ -320,7 +312,7 @@ impl Daemon {
             }));
         }
         if let Some(server) = &self.connection_server
-            && self.place.config.switch().is_some()
+            && self.local.config.switch().is_some()
         {
             let health = if self.tables.can_serve() {
                 Health::Passing

@@ -24,10 +24,10 @@ impl Daemon {
     }
 
     async fn apply(&mut self) -> Result<String> {
-        let new = Config::read(&self.place.file)?.config;
+        let new = Config::read(&self.local.file)?.config;
         // This must come before anything of the new configuration is applied.
         check_routes(&new.services)?;
-        let changes = match diff(&self.place.config, &new, &self.place.me.name) {
+        let changes = match diff(&self.local.config, &new, &self.local.me.name) {
             Ok(changes) if changes.is_empty() => return Ok("nothing changed".into()),
             Ok(changes) => changes,
             Err(reasons) => {
@@ -35,38 +35,39 @@ impl Daemon {
                 bail!("only a restart can apply this: {}", reasons.join("; "));
             }
         };
-        let me = new.this_node(self.place.me.name.as_str())?.clone();
+        let me = new.this_node(self.local.me.name.as_str())?.clone();
         let cluster = cluster_of(&new, &me)?;
         let addresses = self.held_places();
         let before = self.served()?;
-        self.place.config = new;
-        self.place.me = me;
-        self.keys = keys::key_ring_over(&self.dataplane, &self.place)?;
+        self.local.config = new;
+        self.local.me = me;
+        self.messenger.keys = keys::key_ring_over(&self.dataplane, &self.local)?;
         let now = self.now();
-        if self.place.me.roles.is_ds() && !self.place.me.roles.is_cs() {
-            let after = services_with_places(self.place.config.services_of(&self.place.me.name))?;
-            self.leaving.note(now, &before, &after);
+        if self.local.me.roles.is_ds() && !self.local.me.roles.is_cs() {
+            let after = services_with_places(self.local.config.services_of(&self.local.me.name))?;
+            self.deconfigured.note(now, &before, &after);
         }
-        self.membership
-            .reconfigure(now, cluster, self.place.config.cluster.silence);
-        self.retime_clock(self.place.config.cluster.hello);
+        self.peers
+            .membership
+            .reconfigure(now, cluster, self.local.config.cluster.silence);
+        self.clock.retime(self.local.config.cluster.hello);
         self.retime_failover();
         self.write_maps().await?;
         self.take_addresses().await?;
         self.check_servers()?;
-        self.streams.rekey(self.keys.clone());
+        self.streams.rekey(self.messenger.keys.clone());
         self.tell_sizes();
         self.reconfigure_tallies()?;
-        if self.judges_sizes() {
+        if self.routes_by_size() {
             self.write_sizes()?;
         }
         self.give_up(&addresses).await?;
         Ok(format!(
             "reloaded: {} of {} node(s) and {} of {} service(s) are new or changed",
             changes.nodes.added.len() + changes.nodes.changed.len(),
-            self.place.config.nodes.len(),
+            self.local.config.nodes.len(),
             changes.services.added.len() + changes.services.changed.len(),
-            self.place.config.services.len(),
+            self.local.config.services.len(),
         ))
     }
 
@@ -76,19 +77,19 @@ impl Daemon {
             return Ok(());
         };
         let addresses = self.held_places();
-        let gone = self.leaving.end(self.now(), &server.connections);
+        let gone = self.deconfigured.end(self.now(), &server.connections);
         if gone.is_empty() {
             return Ok(());
         }
-        info!(services = ?gone, "not served here any more, and their last connection has ended");
+        info!(services = ?gone, "no longer served here: their last connection has ended");
         self.write_maps().await?;
         self.give_up(&addresses).await
     }
 
     /// The cluster addresses that this node needs.
     pub(crate) fn held_addresses(&self) -> Vec<ClusterAddress> {
-        let mut held = self.place.cluster_addresses();
-        held.extend(self.leaving.addresses());
+        let mut held = self.local.cluster_addresses();
+        held.extend(self.deconfigured.addresses());
         held.sort();
         held.dedup();
         held
@@ -105,7 +106,7 @@ impl Daemon {
 
     /// The services that this node serves as a data server, with their places.
     fn served(&self) -> Result<Vec<(SocketAddrV4, Service)>> {
-        let services = services_with_places(self.place.config.services_of(&self.place.me.name))?;
+        let services = services_with_places(self.local.config.services_of(&self.local.me.name))?;
         let owned = services.into_iter().map(|(at, one)| (at, one.clone()));
         Ok(owned.collect())
     }
@@ -113,7 +114,7 @@ impl Daemon {
     /// Removes each of these addresses from its interface if it is no longer needed there.
     pub(crate) async fn give_up(&mut self, addresses: &[(ClusterAddress, String)]) -> Result<()> {
         let kept = self.held_places();
-        for (address, at) in addresses.iter().filter(|place| !kept.contains(place)) {
+        for (address, at) in addresses.iter().filter(|local| !kept.contains(local)) {
             self.host.remove_address(at, address.ip()).await?;
         }
         Ok(())

@@ -28,30 +28,33 @@ impl Daemon {
             self.tables.relay_at(port);
         }
         self.write_maps().await?;
-        self.dataplane.attach(&self.place.interfaces(), options)?;
+        self.dataplane.attach(&self.local.interfaces(), options)?;
         if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
             warn!(
-                "XDP runs in generic mode on {}: several times slower than native. Let nobody merge segments before it, \
-                 neither there nor at interfaces below: ethtool -K NAME gro off",
-                self.place.interface_names().join(", ")
+                "XDP runs in generic mode on {}: several times slower than native. Switch off the merging of segments \
+                 (GRO) there and at the interfaces below: ethtool -K NAME gro off",
+                self.local.interface_names().join(", ")
             );
         }
-        if self.place.me.roles.is_ds() && !self.dataplane.gives_windows() {
-            warn!("no cgroup2 is mounted: connections that are handed over begin slowly again");
+        if self.local.me.roles.is_ds() && !self.dataplane.gives_windows() {
+            warn!("no cgroup2 is mounted: each handover resets the congestion window");
         }
         if self.dataplane.taken_over() {
             info!("took over the packet path of an earlier daemon");
         }
         if !self.dataplane.made_anew().is_empty() {
             let maps = self.dataplane.made_anew().join(", ");
-            info!(maps, "made anew: an earlier version wrote them otherwise");
+            info!(
+                maps,
+                "recreated, because an earlier version laid them out differently"
+            );
         }
         self.set_interfaces_apart()?;
         self.start_failover().await?;
         self.take_addresses().await?;
         self.await_front().await;
         self.check_servers()?;
-        let config = &self.place.config;
+        let config = &self.local.config;
         if let Some(address) = config.local.metrics {
             metrics::serve(address, self.inbox.calls_sender.clone()).await?;
         }
@@ -66,12 +69,12 @@ impl Daemon {
     /// data server then takes clients' packets by whichever interface the connection server sends them, not only by
     /// the one that leads back to the client.
     fn set_interfaces_apart(&mut self) -> Result<()> {
-        if self.place.links.len() < 2 {
+        if self.local.links.len() < 2 {
             return Ok(());
         }
         const STRICT: &str = "1";
         let of_all = Sysctl::rp_filter("all")?.read();
-        for link in &self.place.links {
+        for link in &self.local.links {
             self.host.set(&Sysctl::arp_ignore(&link.name)?, "1")?;
             self.host.set(&Sysctl::arp_announce(&link.name)?, "2")?;
             let filter = Sysctl::rp_filter(&link.name)?;
@@ -79,7 +82,7 @@ impl Daemon {
             let own = filter.read().unwrap_or_default();
             let is_strict =
                 own == STRICT || own != "2" && of_all.as_deref().is_ok_and(|all| all == STRICT);
-            if self.place.me.roles.is_ds() && is_strict {
+            if self.local.me.roles.is_ds() && is_strict {
                 self.host.set(&filter, "2")?;
             }
         }
@@ -89,18 +92,18 @@ impl Daemon {
     /// Writes everything in the maps that depends on the configuration, from scratch.
     pub(crate) async fn write_maps(&mut self) -> Result<()> {
         let now = self.now();
-        if self.place.me.roles.is_ds() {
+        if self.local.me.roles.is_ds() {
             self.relay_to_containers().await?;
         }
-        let config = &self.place.config;
-        let roles = self.place.me.roles;
+        let config = &self.local.config;
+        let roles = self.local.me.roles;
         if roles.is_cs() || roles.is_ds() {
             let addresses = tables::data_server_addresses(config);
             self.tables.assign_slots(now, &addresses)?;
         }
-        self.tables.write_settings(&self.dataplane, &self.place)?;
-        keys::write(&self.dataplane, &self.keys, config)?;
-        let held = self.leaving.held(config, &self.place.me.name)?;
+        self.tables.write_settings(&self.dataplane, &self.local)?;
+        keys::write(&self.dataplane, &self.messenger.keys, config)?;
+        let held = self.deconfigured.held(config, &self.local.me.name)?;
         let services = if roles.is_cs() || roles.is_switch() {
             services_with_places(config.services.iter())?
         } else {
@@ -125,10 +128,10 @@ impl Daemon {
         {
             self.resume.tell_heads(server)?;
             Routing::default().prepare(&mut self.host).await?;
-            let opinion = self.judge.opinion();
-            self.resume.serve(resumable, server, opinion)?;
+            let rules = self.slow_path.reader();
+            self.resume.serve(resumable, server, rules)?;
             self.tables.resume_at(self.resume.port);
-            self.tables.write_settings(&self.dataplane, &self.place)?;
+            self.tables.write_settings(&self.dataplane, &self.local)?;
         }
         let addresses = if roles.is_ds() {
             tables::node_addresses(config)
@@ -146,15 +149,15 @@ impl Daemon {
         {
             let agent = match server.agent.take() {
                 Some(agent) => agent,
-                None => agent::Running::start(maps, &self.place, &self.judge)?,
+                None => agent::Running::start(maps, &self.local, &self.slow_path)?,
             };
             agent.serve(self.tables.served(&routed));
             if (routed.iter()).any(|(_, service)| service.dispatcher.is_some()) {
-                agent.ask_dispatchers(maps, &self.place)?;
+                agent.ask_dispatchers(maps, &self.local)?;
             }
             self.tables.read_at(agent.port);
             server.agent = Some(agent);
-            self.tables.write_settings(&self.dataplane, &self.place)?;
+            self.tables.write_settings(&self.dataplane, &self.local)?;
         }
         if !roles.is_cs() {
             let is_named =
@@ -164,27 +167,31 @@ impl Daemon {
         }
         if roles.is_ds() && !roles.is_cs() {
             self.tables
-                .write_routes(&self.dataplane, &routed, &self.judge, &self.place)?;
+                .write_routes(&self.dataplane, &routed, &self.slow_path, &self.local)?;
         }
         if roles.is_switch() {
             self.tables.assign_slots(now, &addresses)?;
         }
-        for (address, hop) in next_hops::look(&self.place.netlink, &addresses).await {
-            self.tables
-                .write_hop(&self.dataplane, &self.place, &self.keys, (address, hop))?;
+        for (address, hop) in next_hops::look(&self.local.netlink, &addresses).await {
+            self.tables.write_hop(
+                &self.dataplane,
+                &self.local,
+                &self.messenger.keys,
+                (address, hop),
+            )?;
         }
         self.wanted_hops.send_replace(addresses);
-        self.watch_lives();
-        let others = heartbeat::peers(&self.place.config, self.place.address);
-        self.refused.follow(&others.into_iter().collect())?;
+        self.watch_liveness();
+        let others = heartbeat::peers(&self.local.config, self.local.address);
+        self.peers.refused.follow(&others.into_iter().collect())?;
         self.look_after_channels();
-        self.migrations.follow(&self.place);
+        self.migrations.follow(&self.local);
         if roles.is_cs() {
             self.tables.write_all_again();
             self.assign_all()?;
-            let services = services_with_places(self.place.config.services.iter())?;
+            let services = services_with_places(self.local.config.services.iter())?;
             self.tables
-                .write_routes(&self.dataplane, &services, &self.judge, &self.place)?;
+                .write_routes(&self.dataplane, &services, &self.slow_path, &self.local)?;
         } else {
             self.assign_all()?;
         }
@@ -192,10 +199,10 @@ impl Daemon {
         // seen it begin.
         self.dataplane.follow_responses(
             resumes || moves,
-            &self.place.interfaces(),
-            &self.place.options(),
+            &self.local.interfaces(),
+            &self.local.options(),
         )?;
-        self.follow_at_desk()
+        self.follow_dispatcher()
     }
 
     /// Follows the health and the large files of this data server's services. Health checks go to the cluster
@@ -203,10 +210,10 @@ impl Daemon {
     /// server and report the health of another data server.
     pub(crate) fn check_servers(&mut self) -> Result<()> {
         if let Some(server) = &mut self.data_server {
-            let config = &self.place.config;
-            let of_node = services_with_places(config.services_of(&self.place.me.name))?;
+            let config = &self.local.config;
+            let of_node = services_with_places(config.services_of(&self.local.me.name))?;
             server.checks.follow(of_node);
-            let of_node = services_with_places(config.services_of(&self.place.me.name))?;
+            let of_node = services_with_places(config.services_of(&self.local.me.name))?;
             self.sizes.follow(config.cluster.hash_key(), of_node);
         }
         Ok(())
@@ -216,7 +223,7 @@ impl Daemon {
     pub(crate) async fn take_addresses(&mut self) -> Result<()> {
         let taken = self.place_addresses().await?;
         if !taken.is_empty() {
-            announcer::announce_all(&self.place.link, &taken);
+            announcer::announce_all(&self.local.link, &taken);
         }
         Ok(())
     }
@@ -225,8 +232,8 @@ impl Daemon {
     /// announced. With failover these are only the new ones: for an address that was here already, another node may
     /// be in front.
     pub(crate) async fn place_addresses(&mut self) -> Result<Vec<Ipv4Addr>> {
-        let interface = self.place.link.name.clone();
-        let failover = self.place.config.failover.as_ref();
+        let interface = self.local.link.name.clone();
+        let failover = self.local.config.failover.as_ref();
         let leaves_alone = failover.is_some_and(|found| found.address == FrontAddress::External);
         let (has_failover, places) = (failover.is_some(), self.held_places());
         let is_hidden = |(_, at): &&(ClusterAddress, String)| *at != interface;

@@ -9,7 +9,7 @@ use crate::daemon::Ending;
 
 /// What a signal tells the node to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum SignalEvent {
     /// The node is to end in this way.
     End(Ending),
     /// The node is to read its configuration again.
@@ -36,12 +36,12 @@ impl Signals {
     }
 
     /// Waits for the next signal. No signal is lost if this future is dropped before it is ready.
-    pub async fn next(&mut self) -> Told {
+    pub async fn next(&mut self) -> SignalEvent {
         tokio::select! {
-            _ = self.terminate.recv() => Told::End(Ending::TakeDown),
-            _ = self.interrupt.recv() => Told::End(Ending::TakeDown),
-            _ = self.quit.recv() => Told::End(Ending::LeaveInPlace),
-            _ = self.hang_up.recv() => Told::Reload,
+            _ = self.terminate.recv() => SignalEvent::End(Ending::TakeDown),
+            _ = self.interrupt.recv() => SignalEvent::End(Ending::TakeDown),
+            _ = self.quit.recv() => SignalEvent::End(Ending::LeaveInPlace),
+            _ = self.hang_up.recv() => SignalEvent::Reload,
         }
     }
 }
@@ -57,6 +57,6 @@ mod tests {
         let mut signals = Signals::begin().expect("this process may hear signals");
         raise(SIGHUP).expect("a signal to oneself is allowed");
         tokio::task::yield_now().await;
-        assert_eq!(signals.next().await, Told::Reload);
+        assert_eq!(signals.next().await, SignalEvent::Reload);
     }
 }

@@ -12,9 +12,9 @@ use tokio::{task::JoinHandle, time::interval};
 use tracing::debug;
 
 use crate::{
-    local_node::Place,
+    local_node::LocalNode,
     peers::{
-        heartbeat::{self, CpuMeter, clock_now},
+        heartbeat::{self, Heartbeat, clock_now},
         keys::key_ring,
     },
 };
@@ -25,17 +25,17 @@ pub struct Succession(JoinHandle<()>);
 impl Succession {
     /// Starts the task. `draining` says whether the earlier daemon was draining. Call this only if an earlier daemon's
     /// packet path is in place.
-    pub fn begin(place: &Place, incarnation: Incarnation, draining: bool) -> Result<Self> {
-        let config = &place.config;
-        let socket = LccpSocket::open(place.address, config.cluster.protocol.number())?;
-        let peers = heartbeat::peers(config, place.address);
-        let keys = key_ring(config, &place.me);
+    pub fn begin(local: &LocalNode, incarnation: Incarnation, draining: bool) -> Result<Self> {
+        let config = &local.config;
+        let socket = LccpSocket::open(local.address, config.cluster.protocol.number())?;
+        let peers = heartbeat::peers(config, local.address);
+        let keys = key_ring(config, &local.me);
         let mut beat = interval(config.cluster.hello);
-        let mut cpu = CpuMeter::default();
+        let mut heartbeat = Heartbeat::new(incarnation);
         Ok(Self(tokio::spawn(async move {
             loop {
                 beat.tick().await;
-                let messages = heartbeat::messages(incarnation, cpu.read(), draining, &[]);
+                let messages = heartbeat.next(draining, &[]);
                 for peer in &peers {
                     let pair = NodePair {
                         from: socket.own(),

@@ -16,7 +16,7 @@ use baton_agent::{
     Services,
     reader::{Counters, Lead, Program, Reader, Route, Store},
 };
-use baton_core::{asker, rules::Request};
+use baton_core::{dispatcher, rules::Request};
 use baton_dataplane::{DataServer, Early, Error, Reading};
 use baton_net::Connections;
 use baton_net::client_frame::{ETHERNET, PIECE, Stream};
@@ -26,10 +26,10 @@ use crate::{
     connection_server::segments::{Known, Segments},
     data_server::{
         early_packets, idle_handover,
-        slow_path::{Judge, Opinion},
+        slow_path::{RuleReader, SlowPath},
     },
-    dispatcher::client::{Asking, Question},
-    local_node::Place,
+    dispatcher::client::{DispatcherThread, Question},
+    local_node::LocalNode,
     locked::locked,
     logging::logged,
     tables::Served,
@@ -56,13 +56,13 @@ pub struct Running {
 
 impl Running {
     /// Starts the agent. Its frames come in by the node's interface.
-    pub fn start(server: &DataServer, place: &Place, judge: &Judge) -> Result<Self> {
-        let link = &place.link;
+    pub fn start(server: &DataServer, local: &LocalNode, judge: &SlowPath) -> Result<Self> {
+        let link = &local.link;
         let (services, watch) = watch::channel(HashSet::new());
         let here = Arc::new(Here {
             reading: server.reading(link.index)?,
             mac: link.mac,
-            opinion: judge.opinion(),
+            rules: judge.reader(),
             served: Mutex::default(),
             leaving: Mutex::new(()),
             segments: Segments::open()?,
@@ -70,8 +70,8 @@ impl Running {
             asking: OnceLock::new(),
         });
         early_packets::start(server.early()?, Arc::downgrade(&here))?;
-        let store = Store::open(place.config.local.run_dir.join("kept"))
-            .context("cannot make the directory of what is kept of connections")?;
+        let store = Store::open(local.config.local.run_dir.join("kept"))
+            .context("cannot make the directory for requests that the agent keeps")?;
         let reader = Reader::bind(here.clone(), watch, store)?;
         let (port, counters) = (reader.port(), reader.counters());
         tokio::spawn(reader.run());
@@ -91,9 +91,9 @@ impl Running {
     }
 
     /// Begins to ask dispatchers on other nodes about the requests of services that have one. Later calls do nothing.
-    pub fn ask_dispatchers(&self, server: &DataServer, place: &Place) -> Result<()> {
+    pub fn ask_dispatchers(&self, server: &DataServer, local: &LocalNode) -> Result<()> {
         if self.here.asking.get().is_none() {
-            let asking = Asking::start(server, place, self.here.opinion.clone())?;
+            let asking = DispatcherThread::start(server, local, self.here.rules.clone())?;
             // Only this function sets it, so it is still empty.
             let _ = self.here.asking.set(asking);
         }
@@ -101,8 +101,8 @@ impl Running {
     }
 
     /// Returns the counters of the questions to dispatchers.
-    pub fn asked(&self) -> asker::Counts {
-        (self.here.asking.get()).map_or_else(asker::Counts::default, Asking::counts)
+    pub fn asked(&self) -> dispatcher::Counts {
+        (self.here.asking.get()).map_or_else(dispatcher::Counts::default, DispatcherThread::counts)
     }
 
     /// Has connections on which no data was sent or came for `quiet` leave this data server, if it is no longer a
@@ -123,7 +123,7 @@ impl Running {
 struct Here {
     reading: Reading,
     mac: [u8; 6],
-    opinion: Opinion,
+    rules: RuleReader,
     served: Mutex<HashMap<SocketAddrV4, Served>>,
     /// Held while idle connections are looked at, so that only one look runs at a time.
     leaving: Mutex<()>,
@@ -131,7 +131,7 @@ struct Here {
     /// The time of the last look for connections at rest. The lock is held during a look, so only one runs at a time.
     rests: Mutex<Option<Instant>>,
     /// The handle to ask dispatchers, set once a service here has a dispatcher on another node.
-    asking: OnceLock<Asking>,
+    asking: OnceLock<DispatcherThread>,
 }
 
 impl Here {
@@ -225,7 +225,7 @@ impl Program for Here {
 
     fn lead(&self, cluster: SocketAddrV4, request: &Request) -> Option<Lead> {
         let service = self.served(cluster)?.id;
-        let (lead, path) = self.opinion.of(service, request)?;
+        let (lead, path) = self.rules.of(service, request)?;
         Some(Lead {
             route: lead.map(|lead| Route {
                 number: lead.route,

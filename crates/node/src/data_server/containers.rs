@@ -67,12 +67,12 @@ impl Containers {
 impl Daemon {
     /// Starts and ends relays, so that exactly those run that the configuration asks for.
     pub(crate) async fn relay_to_containers(&mut self) -> Result<()> {
-        let name = &self.place.me.name;
+        let name = &self.local.me.name;
         let server_of = |(at, service): (SocketAddrV4, &Service)| {
             Some((at, service.relay_to.of(name.as_str())?))
         };
-        let of_node = services_with_places(self.place.config.services_of(name))?;
-        let wanted: HashMap<_, _> = (of_node.into_iter().chain(self.leaving.services()))
+        let of_node = services_with_places(self.local.config.services_of(name))?;
+        let wanted: HashMap<_, _> = (of_node.into_iter().chain(self.deconfigured.services()))
             .filter_map(server_of)
             .collect();
         if !wanted.is_empty() {
@@ -94,7 +94,7 @@ impl Daemon {
         let mut interfaces = BTreeSet::new();
         for running in server.containers.running.values() {
             let ip = *running.server.ip();
-            match self.place.netlink.interface_to(ip.into()).await {
+            match self.local.netlink.interface_to(ip.into()).await {
                 Ok(index) => interfaces.extend(index),
                 Err(error) => tracing::debug!("{error}"),
             }
@@ -104,7 +104,7 @@ impl Daemon {
         }
         match self.dataplane.keep_relay_answers(&interfaces) {
             Ok(()) => server.containers.interfaces = interfaces,
-            Err(error) => warn!("answers of containers are not brought to the relay: {error}"),
+            Err(error) => warn!("cannot bring the answers of containers to the relay: {error}"),
         }
     }
 }

@@ -16,7 +16,7 @@ const LINGER: Duration = Duration::from_secs(10);
 
 /// The services of an earlier configuration that this node still keeps.
 #[derive(Default)]
-pub struct Leaving(Vec<Left>);
+pub struct Deconfigured(Vec<Left>);
 
 struct Left {
     at: SocketAddrV4,
@@ -24,7 +24,7 @@ struct Left {
     since: Moment,
 }
 
-impl Leaving {
+impl Deconfigured {
     /// Notes the services in `before` that are not in `after`. Services that came back are no longer leaving.
     pub fn note(
         &mut self,
@@ -112,7 +112,7 @@ mod tests {
         let moment = |seconds| Moment::after_epoch(Duration::from_secs(seconds));
         let none = Connections::default();
 
-        let mut leaving = Leaving::default();
+        let mut leaving = Deconfigured::default();
         leaving.note(moment(1), &before, &[]);
         assert_eq!(leaving.services().count(), 1);
         assert!(leaving.end(moment(10), &none).is_empty(), "too early");

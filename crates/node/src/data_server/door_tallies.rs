@@ -67,7 +67,7 @@ impl Daemon {
         self.door_tallies.last = Counts::default();
         self.tell_tallies();
         let (mut pools, mut routes) = (Vec::new(), Vec::new());
-        for (at, service) in services_with_places(self.place.config.services.iter())? {
+        for (at, service) in services_with_places(self.local.config.services.iter())? {
             pools.extend(tables::pools(at, service).map(|pool| pool.id.number()));
             let ids = service.routes.iter().map(|route| RouteId::new(at, route));
             routes.extend(ids.map(RouteId::number));
@@ -80,7 +80,7 @@ impl Daemon {
     /// Returns the counts of each pool and each route, by id, for this node's services whose owners route.
     fn counted_here(&self) -> Result<(BTreeMap<u64, Counts>, BTreeMap<u64, Counts>)> {
         let (mut pools, mut routes) = (BTreeMap::new(), BTreeMap::new());
-        for service in self.place.config.services_of(&self.place.me.name) {
+        for service in self.local.config.services_of(&self.local.me.name) {
             if !service.owner_routes() {
                 continue;
             }
@@ -112,7 +112,7 @@ impl Daemon {
         match Tallies::read(text) {
             Some(told) => self.door_tallies.told.handle(from.into(), told),
             None => {
-                warn!(%from, "what it tells of its requests cannot be understood: is it of another release?");
+                warn!(%from, "cannot read this node's request counters: does it run another release of baton?");
             }
         }
     }
@@ -148,7 +148,7 @@ impl Daemon {
     /// Returns what the doors of one data server have counted for all its services. Requests for which no data server
     /// was available are left out, because this data server did not answer them.
     pub(crate) fn at_doors_of(&self, node: Address) -> Result<Counts> {
-        let here = (self.dataplane.as_data_server()).filter(|_| node == self.place.address.into());
+        let here = (self.dataplane.as_data_server()).filter(|_| node == self.local.address.into());
         let mut sum = match here {
             Some(server) => counts(server, AtDoor::All)?,
             None => self.door_tallies.told.all_of(node),

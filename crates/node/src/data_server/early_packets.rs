@@ -44,13 +44,13 @@ pub fn start<S: Sender>(ring: EarlyRing, sender: Weak<S>) -> Result<()> {
         .name("early".to_owned())
         .spawn(move || {
             if let Err(error) = sys::run_first() {
-                debug!("what comes too early waits with the priority of the rest: {error}");
+                debug!("the thread for early packets gets no priority over other threads: {error}");
             }
             if let Err(error) = run(&ring, &sender) {
-                warn!("what comes too early is lost from now on: {error:#}");
+                warn!("packets that come too early are dropped from now on: {error:#}");
             }
         })
-        .context("cannot start the thread for what comes too early")?;
+        .context("cannot start the thread for early packets")?;
     Ok(())
 }
 
@@ -81,7 +81,7 @@ fn run<S: Sender>(ring: &EarlyRing, sender: &Weak<S>) -> Result<()> {
     let begin = Instant::now();
     let now = || Moment::after_epoch(begin.elapsed());
     let mut waiting = Waiting::default();
-    let complaints = Complaints::about("what came too early was not sent in again");
+    let complaints = Complaints::about("a packet that came too early was not sent in again");
     let probe_complaints =
         Complaints::about("a client whose acknowledgement is awaited was not probed");
     loop {

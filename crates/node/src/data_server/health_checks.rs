@@ -27,7 +27,7 @@ use tracing::{info, warn};
 use crate::data_server::address_translation::{self, Looks};
 
 /// A new verdict on one service, sent when it changes.
-pub struct Verdict {
+pub struct CheckResult {
     /// The address of the service.
     pub service: SocketAddrV4,
     /// The health of its server from now on.
@@ -38,7 +38,7 @@ pub struct Verdict {
 pub struct Checks {
     running: HashMap<SocketAddrV4, (Option<Check>, Option<JoinHandle<()>>)>,
     verdicts: HashMap<SocketAddrV4, Health>,
-    report: mpsc::Sender<Verdict>,
+    report: mpsc::Sender<CheckResult>,
     /// The interfaces by which clients' packets may come in.
     interfaces: Vec<String>,
     /// The looks for address translation on this host. They begin with the first check.
@@ -48,7 +48,7 @@ pub struct Checks {
 impl Checks {
     /// Makes an empty set of checks. New verdicts are sent to `report`. `interfaces` are those by which clients'
     /// packets may come in.
-    pub fn new(report: mpsc::Sender<Verdict>, interfaces: Vec<String>) -> Self {
+    pub fn new(report: mpsc::Sender<CheckResult>, interfaces: Vec<String>) -> Self {
         Self {
             interfaces,
             running: HashMap::new(),
@@ -78,7 +78,7 @@ impl Checks {
     }
 
     /// Remembers a verdict that came from `report`'s other end.
-    pub fn note(&mut self, verdict: &Verdict) {
+    pub fn note(&mut self, verdict: &CheckResult) {
         // A verdict may still come from the channel after its task was stopped.
         if self.running.contains_key(&verdict.service) {
             self.verdicts.insert(verdict.service, verdict.health);
@@ -160,7 +160,7 @@ async fn run(
     check: Check,
     interfaces: Vec<String>,
     mut looks: Looks,
-    report: mpsc::Sender<Verdict>,
+    report: mpsc::Sender<CheckResult>,
 ) {
     let wanted = match &check.probe {
         Wanted::Tcp => Probe::Tcp,
@@ -169,7 +169,7 @@ async fn run(
             None => {
                 warn!(
                     service = name,
-                    "cannot be checked: {path} is no path of HTTP"
+                    "cannot check the server: {path} is not a valid HTTP path"
                 );
                 return;
             }
@@ -213,11 +213,14 @@ async fn run(
                 Action::Abandon(_) => under_way = None,
                 Action::Verdict { health, reason } => {
                     match &reason {
-                        None => info!(service = name, "the server here passes"),
-                        Some(reason) => warn!(service = name, "the server here fails: {reason}"),
+                        None => info!(service = name, "the server here passes its health check"),
+                        Some(reason) => warn!(
+                            service = name,
+                            "the server here fails its health check: {reason}"
+                        ),
                     }
                     let service = target;
-                    if report.send(Verdict { service, health }).await.is_err() {
+                    if report.send(CheckResult { service, health }).await.is_err() {
                         return;
                     }
                 }

@@ -21,7 +21,7 @@ impl Daemon {
             return;
         };
         agent.tell_rests();
-        if let (true, Some(quiet)) = (self.drain.is_on(), self.place.config.cs.release_after) {
+        if let (true, Some(quiet)) = (self.drain.is_on(), self.local.config.cs.release_after) {
             agent.let_idle_leave(quiet);
         }
     }

@@ -17,7 +17,7 @@ use crate::{locked::locked, peers::heartbeat::clock_now};
 
 /// All that the agent judges by. It is replaced as a whole.
 #[derive(Clone, Debug)]
-pub struct Docket {
+pub struct RuleSet {
     /// The rules, which lead requests to numbers of routes.
     pub rules: Rules,
     /// The pool to which each route leads, by the route's number.
@@ -32,7 +32,7 @@ pub struct Docket {
     pub patience: Duration,
 }
 
-impl Docket {
+impl RuleSet {
     /// Returns where the rules lead a request to this service; `None` if no route matches.
     fn lead(&self, service: u16, request: &Request) -> Option<Lead> {
         let route = self.rules.pool(service, request)?;
@@ -52,37 +52,37 @@ impl Docket {
     }
 }
 
-/// The daemon's handle to the docket: replaces it, and hands out readers of it.
+/// The daemon's handle to the rule set: replaces it, and hands out readers of it.
 #[derive(Default)]
-pub struct Judge(Arc<Mutex<Option<Arc<Docket>>>>);
+pub struct SlowPath(Arc<Mutex<Option<Arc<RuleSet>>>>);
 
-impl Judge {
-    /// Replaces the docket.
-    pub fn follow(&self, docket: Docket) {
-        *locked(&self.0) = Some(Arc::new(docket));
+impl SlowPath {
+    /// Replaces the rule set.
+    pub fn follow(&self, rule_set: RuleSet) {
+        *locked(&self.0) = Some(Arc::new(rule_set));
     }
 
-    /// Returns a reader that always sees the newest docket.
-    pub fn opinion(&self) -> Opinion {
-        Opinion(Arc::clone(&self.0))
+    /// Returns a reader that always sees the newest rule set.
+    pub fn reader(&self) -> RuleReader {
+        RuleReader(Arc::clone(&self.0))
     }
 }
 
-/// A reader of the [`Judge`]'s docket: says where a request is to go.
+/// A reader of the [`SlowPath`]'s rule set: says where a request is to go.
 #[derive(Clone)]
-pub struct Opinion(Arc<Mutex<Option<Arc<Docket>>>>);
+pub struct RuleReader(Arc<Mutex<Option<Arc<RuleSet>>>>);
 
-impl Opinion {
-    /// Returns the current docket; `None` before the first one is set.
-    pub fn docket(&self) -> Option<Arc<Docket>> {
+impl RuleReader {
+    /// Returns the current rule set; `None` before the first one is set.
+    pub fn rule_set(&self) -> Option<Arc<RuleSet>> {
         locked(&self.0).clone()
     }
 
     /// Judges a request to this service. Returns where a route leads it, which is `None` if the service's own pool
-    /// serves it, and the hash of its path. Returns `None` as a whole before a docket is set.
+    /// serves it, and the hash of its path. Returns `None` as a whole before a rule set is set.
     pub fn of(&self, service: u16, request: &Request) -> Option<(Option<Lead>, Option<u64>)> {
-        let docket = self.docket()?;
-        let path = request.path().hash(docket.hash_key).map(PathHash::get);
-        Some((docket.lead(service, request), path))
+        let rule_set = self.rule_set()?;
+        let path = request.path().hash(rule_set.hash_key).map(PathHash::get);
+        Some((rule_set.lead(service, request), path))
     }
 }

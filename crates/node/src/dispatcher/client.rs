@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result};
 use baton_abi::{ASKING_PATIENCE_NS, AnswerKey, LCCP_REPLY, TcbKey};
 use baton_core::{
     Moment,
-    asker::{Asker, Counts, Heard},
+    dispatcher::{Counts, DispatcherClient, Heard},
     rules::Request,
 };
 use baton_dataplane::{Answers, DataServer, sys};
@@ -32,8 +32,8 @@ use tokio::{
 use tracing::debug;
 
 use crate::{
-    data_server::slow_path::{Docket, Opinion},
-    local_node::Place,
+    data_server::slow_path::{RuleReader, RuleSet},
+    local_node::LocalNode,
     locked::locked,
     logging::complaints::Complaints,
     peers::heartbeat::clock_now,
@@ -64,21 +64,21 @@ pub struct Question {
 }
 
 /// The daemon's handle to the thread that asks dispatchers: passes questions to it and reads its counters.
-pub struct Asking {
+pub struct DispatcherThread {
     questions: mpsc::Sender<Question>,
     counts: Arc<Mutex<Counts>>,
 }
 
-impl Asking {
+impl DispatcherThread {
     /// Starts the thread. It ends when this handle is dropped.
-    pub fn start(server: &DataServer, place: &Place, opinion: Opinion) -> Result<Self> {
+    pub fn start(server: &DataServer, local: &LocalNode, rules: RuleReader) -> Result<Self> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
             .context("cannot make the runtime of the thread that asks dispatchers")?;
         let lccp = {
             let _guard = runtime.enter();
-            LccpSocket::open(place.address, place.config.cluster.protocol.number())?
+            LccpSocket::open(local.address, local.config.cluster.protocol.number())?
         };
         lccp.hear_only(&[LCCP_REPLY as u8])?;
         let (questions, asked) = mpsc::channel(MOST_WAITING);
@@ -86,12 +86,12 @@ impl Asking {
         let task = Task {
             answers: server.answers()?,
             lccp,
-            opinion,
+            rules,
             epoch: Instant::now(),
-            askers: HashMap::new(),
+            clients: HashMap::new(),
             open: HashSet::new(),
             counts: Arc::clone(&counts),
-            complaints: Complaints::about("a dispatcher was not asked"),
+            complaints: Complaints::about("cannot ask a dispatcher"),
         };
         // It is a thread of its own, so that nothing the daemon does delays a request.
         thread::Builder::new()
@@ -104,7 +104,9 @@ impl Asking {
     /// Passes a question to the thread if there is room. If there is none, the question comes again with its request.
     pub fn ask(&self, question: Question) {
         if self.questions.try_send(question).is_err() {
-            debug!("a question to a dispatcher is not asked yet");
+            debug!(
+                "too many questions to dispatchers wait: this one is dropped until its request comes again"
+            );
         }
     }
 
@@ -118,10 +120,10 @@ impl Asking {
 struct Task {
     answers: Answers,
     lccp: LccpSocket,
-    opinion: Opinion,
+    rules: RuleReader,
     epoch: Instant,
-    /// One asker for each dispatcher, by address. A question stands for all requests with its key.
-    askers: HashMap<Ipv4Addr, Asker<AnswerKey>>,
+    /// One client for each dispatcher, by address. A question stands for all requests with its key.
+    clients: HashMap<Ipv4Addr, DispatcherClient<AnswerKey>>,
     /// The keys of questions that have no answer yet.
     open: HashSet<AnswerKey>,
     counts: Arc<Mutex<Counts>>,
@@ -131,7 +133,7 @@ struct Task {
 impl Task {
     async fn serve(mut self, mut questions: mpsc::Receiver<Question>) {
         if let Err(error) = sys::run_first() {
-            debug!("dispatchers are asked with the priority of the rest: {error}");
+            debug!("the thread that asks dispatchers gets no priority over other threads: {error}");
         }
         let mut sign = interval(SIGN);
         sign.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -157,7 +159,7 @@ impl Task {
                 _ = sign.tick() => self.answers.give_sign(PATIENCE).map_err(Into::into),
             };
             self.complaints.hear(done);
-            *locked(&self.counts) = self.askers.values().map(Asker::counts).sum();
+            *locked(&self.counts) = self.clients.values().map(DispatcherClient::counts).sum();
         }
         self.complaints
             .hear(self.answers.withdraw().map_err(Into::into));
@@ -168,7 +170,10 @@ impl Task {
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        let timeouts = self.askers.values().filter_map(Asker::next_timeout);
+        let timeouts = self
+            .clients
+            .values()
+            .filter_map(DispatcherClient::next_timeout);
         timeouts.min().map(|at| self.epoch + at.since_epoch())
     }
 
@@ -178,23 +183,23 @@ impl Task {
         if self.open.contains(&key) {
             return Ok(());
         }
-        let (Some(docket), Ok(Some(request))) =
-            (self.opinion.docket(), Request::read(&question.text))
+        let (Some(rule_set), Ok(Some(request))) =
+            (self.rules.rule_set(), Request::read(&question.text))
         else {
             return self.note(&key, None, NO_ANSWER);
         };
-        let Some(&dispatcher) = docket.dispatchers.get(&question.service) else {
+        let Some(&dispatcher) = rule_set.dispatchers.get(&question.service) else {
             return self.note(&key, None, NO_ANSWER);
         };
-        let (client, cluster) = question.flow.ends();
-        let flow = Flow::new(client, cluster)?;
+        let (from, cluster) = question.flow.ends();
+        let flow = Flow::new(from, cluster)?;
         let pool = self.answers.pool(key.pool)?;
         let now = self.now();
-        let asker = self.askers.entry(dispatcher).or_insert_with(|| {
+        let client = self.clients.entry(dispatcher).or_insert_with(|| {
             // The wall clock is ahead of all numbers that an earlier daemon has used.
-            Asker::new(clock_now().as_nanos())
+            DispatcherClient::new(clock_now().as_nanos())
         });
-        match asker.ask(now, now + docket.patience, flow, key) {
+        match client.ask(now, now + rule_set.patience, flow, key) {
             Ok(number) => {
                 self.open.insert(key);
                 let (host, path) = (request.host(), request.path());
@@ -203,13 +208,13 @@ impl Task {
                     from: self.lccp.own(),
                     to: dispatcher,
                 };
-                let message = docket.seal(query, pair);
+                let message = rule_set.seal(query, pair);
                 // A question that cannot be sent is treated like one whose answer is late.
                 Ok(self.lccp.send_to(&message, dispatcher).await?)
             }
             Err(key) => {
                 // The program need not let requests of this service wait while this dispatcher is not asked.
-                if let Some(rest) = asker.rest(now) {
+                if let Some(rest) = client.rest(now) {
                     self.answers.rest(question.service, rest)?;
                 }
                 self.note(&key, None, NO_ANSWER)
@@ -218,17 +223,17 @@ impl Task {
     }
 
     fn hear(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) -> Result<()> {
-        let Some(docket) = self.opinion.docket() else {
+        let Some(rule_set) = self.rules.rule_set() else {
             return Ok(());
         };
         let pair = NodePair {
             from: sender,
             to: self.lccp.own(),
         };
-        let keys = docket.keys.with(sender);
-        match decode(payload, pair, &keys, came, docket.clock_window) {
+        let keys = rule_set.keys.with(sender);
+        match decode(payload, pair, &keys, came, rule_set.clock_window) {
             Ok(received) => match received.message {
-                Message::Reply(reply) => self.handle_reply(&docket, sender, &reply),
+                Message::Reply(reply) => self.handle_reply(&rule_set, sender, &reply),
                 _ => Ok(()),
             },
             Err(reject) => {
@@ -238,20 +243,20 @@ impl Task {
         }
     }
 
-    fn handle_reply(&mut self, docket: &Docket, sender: Ipv4Addr, reply: &Reply) -> Result<()> {
+    fn handle_reply(&mut self, rule_set: &RuleSet, sender: Ipv4Addr, reply: &Reply) -> Result<()> {
         let now = self.now();
         let answers = &self.answers;
         let can_serve = |key: &AnswerKey, server: Address| {
             let pool = answers.pool(key.pool);
-            pool.is_ok_and(|pool| docket.named(server, &pool).is_some())
+            pool.is_ok_and(|pool| rule_set.named(server, &pool).is_some())
         };
-        let Some(asker) = self.askers.get_mut(&sender) else {
-            debug!(%sender, "an answer from who was not asked");
+        let Some(client) = self.clients.get_mut(&sender) else {
+            debug!(%sender, "an answer from a node that was not asked");
             return Ok(());
         };
-        match asker.handle_reply(now, reply, can_serve) {
+        match client.handle_reply(now, reply, can_serve) {
             Heard::Answer(key, server, lifetime) => {
-                let owner = docket.servers.get(&server).copied();
+                let owner = rule_set.servers.get(&server).copied();
                 self.note(&key, owner, lifetime)
             }
             Heard::Nothing(key) => self.note(&key, None, NO_ANSWER),
@@ -265,7 +270,11 @@ impl Task {
     /// Notes for each question whose answer is late that there is none, so that its requests no longer wait.
     fn give_up_late(&mut self) -> Result<()> {
         let now = self.now();
-        while let Some(key) = self.askers.values_mut().find_map(|asker| asker.poll(now)) {
+        while let Some(key) = self
+            .clients
+            .values_mut()
+            .find_map(|client| client.poll(now))
+        {
             self.note(&key, None, NO_ANSWER)?;
         }
         Ok(())

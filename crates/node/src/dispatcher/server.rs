@@ -5,7 +5,8 @@ use std::{collections::HashMap, net::Ipv4Addr};
 use anyhow::Result;
 use baton_config::NodeName;
 use baton_core::{
-    Moment, desk,
+    Moment,
+    dispatcher::DispatcherServer,
     membership::Membership,
     policy::{Chooser, Server},
     slots::Slot,
@@ -19,15 +20,15 @@ use crate::{
 
 /// The choices of data servers for the services that name this node as their dispatcher.
 #[derive(Default)]
-pub struct Desk {
-    desk: desk::Desk,
+pub struct Dispatcher {
+    server: DispatcherServer,
     choosers: HashMap<u64, Chooser>,
 }
 
-impl Desk {
+impl Dispatcher {
     /// Returns the answer to a question.
     pub fn answer(&mut self, query: &Query) -> Reply {
-        self.desk.answer(query)
+        self.server.answer(query)
     }
 
     /// Whether some choices may have to change because of the servers' loads, although the servers are the same.
@@ -55,10 +56,10 @@ impl Desk {
                     .collect();
                 let servers: Vec<Server<'_>> = members
                     .iter()
-                    .filter_map(|(server, place)| {
+                    .filter_map(|(server, index)| {
                         let weight = pool.weight(&server.name, server.weight)?;
                         Some(Server {
-                            slot: Slot::from(*place),
+                            slot: Slot::from(*index),
                             name: &server.name,
                             weight,
                             load: membership.load(server.address, endpoint(at)),
@@ -69,7 +70,7 @@ impl Desk {
                     let found = members
                         .iter()
                         .find(|(server, _)| server.name == name.as_str());
-                    found.map(|(_, place)| Slot::from(*place))
+                    found.map(|(_, index)| Slot::from(*index))
                 };
                 let (id, policy) = (pool.id.number(), policy(&pool, me, slot));
                 let chooser = self
@@ -79,8 +80,8 @@ impl Desk {
                 if chooser.policy() != policy {
                     *chooser = Chooser::new(policy);
                 }
-                let address = |place: &u16| {
-                    let member = members.get(usize::from(*place));
+                let address = |index: &u16| {
+                    let member = members.get(usize::from(*index));
                     member.map(|(server, _)| server.address)
                 };
                 let choices: Vec<Address> = chooser
@@ -88,11 +89,11 @@ impl Desk {
                     .iter()
                     .filter_map(address)
                     .collect();
-                self.desk.set(id, policy.number(), choices);
+                self.server.set(id, policy.number(), choices);
                 kept.push(id);
             }
         }
-        self.desk.keep(&kept);
+        self.server.keep(&kept);
         self.choosers.retain(|id, _| kept.contains(id));
         Ok(())
     }
@@ -100,17 +101,18 @@ impl Desk {
 
 impl Daemon {
     /// Chooses anew for the data servers that ask this node.
-    pub(crate) fn follow_at_desk(&mut self) -> Result<()> {
+    pub(crate) fn follow_dispatcher(&mut self) -> Result<()> {
         let now = self.now();
-        let own = &self.place.me.name;
-        let services = (self.place.config.services.iter())
+        let own = &self.local.me.name;
+        let services = (self.local.config.services.iter())
             .filter(|service| service.dispatcher.as_ref() == Some(own));
-        self.desk.follow(now, own, services, &self.membership)
+        self.dispatcher
+            .follow(now, own, services, &self.peers.membership)
     }
 
     /// Answers a data server that asks which one is to serve a request.
     pub(crate) fn handle_query(&mut self, sender: Ipv4Addr, query: &Query) {
-        let reply = baton_wire::Message::Reply(self.desk.answer(query));
-        self.outbox.push((sender, reply));
+        let reply = baton_wire::Message::Reply(self.dispatcher.answer(query));
+        self.messenger.queue(sender, reply);
     }
 }

@@ -27,17 +27,17 @@ pub fn register(registry: &mut Registry, status: &Status) {
     );
     registry.register(
         "failover_epoch",
-        "Of its time in front, or the highest it has heard of",
+        "Epoch of this node's time in front, or the highest epoch that it has heard of",
         epoch,
     );
     registry.register(
         "failover_takeovers",
-        "How often it took the cluster addresses since the start",
+        "Times that this node took the cluster addresses since its daemon started",
         takeovers,
     );
     registry.register(
         "failover_unintelligible",
-        "1 if other nodes are there and none is understood: this one does not take over",
+        "1 if messages of other nodes arrive but none can be accepted (key, version, time): this node does not take over",
         unintelligible,
     );
 }

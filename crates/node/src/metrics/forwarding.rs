@@ -33,7 +33,7 @@ pub fn register(registry: &mut Registry, status: &Status) {
     };
     gauge(
         "channel_up",
-        "1 if there is a channel to the node",
+        "1 if the channel to the node is up",
         |channel| channel.up.into(),
     );
     gauge(
@@ -43,22 +43,24 @@ pub fn register(registry: &mut Registry, status: &Status) {
     );
     gauge(
         "channel_stalled",
-        "Connections that have something to send and no credit",
+        "Connections with data to send but no credit",
         |channel| channel.stalled,
     );
     gauge(
         "channel_credit_bytes",
-        "What all connections may send, L_s - A_s",
+        "Bytes that all connections together may still send (sum of L_s - A_s)",
         |channel| channel.credit,
     );
     gauge(
         "channel_buffered_bytes",
-        "Received and not read yet",
+        "Bytes received but not read yet",
         |channel| channel.buffered,
     );
-    gauge("channel_queued_bytes", "Waits to be sent", |channel| {
-        channel.queued
-    });
+    gauge(
+        "channel_queued_bytes",
+        "Bytes that wait to be sent",
+        |channel| channel.queued,
+    );
     let mut ports = |name: &str, help: &str, ports: &[MissedPort]| {
         let family = Family::<OfPort, Gauge>::default();
         registry.register(name, help, family.clone());
@@ -74,7 +76,7 @@ pub fn register(registry: &mut Registry, status: &Status) {
     );
     ports(
         "port_taken",
-        "1 for each port that another program of the I/O server's host has",
+        "1 for each port that another program on the I/O server's host uses",
         &forwarding.taken,
     );
     let mut counter = |name: &str, help: &str, of: fn(&Channel) -> u64| {
@@ -88,7 +90,7 @@ pub fn register(registry: &mut Registry, status: &Status) {
     counter("channel_made", "Connections made", |channel| channel.made);
     counter(
         "channel_stalls",
-        "How often a connection had something to send and no credit",
+        "Times that a connection had data to send but no credit",
         |channel| channel.stalls,
     );
     counter("channel_sent_bytes", "Bytes sent to the node", |channel| {

@@ -55,8 +55,10 @@ fn add(registry: &mut Registry, of: &str, rows: &[(Labels, &Option<Tally>)]) {
             .collect()
     };
     let requests = match of {
-        "data_server" => "Requests given to it, those included that others answered in the end",
-        _ => "Requests",
+        "data_server" => {
+            "Requests assigned to the data server, including those that another one answered"
+        }
+        _ => "Requests for the route or pool",
     };
     family(
         "requests",
@@ -66,13 +68,13 @@ fn add(registry: &mut Registry, of: &str, rows: &[(Labels, &Option<Tally>)]) {
     if of == "data_server" {
         family(
             "requests_taken_back",
-            "Requests given to it that others answered",
+            "Requests assigned to the data server that another one answered",
             each(|tally| tally.taken_back),
         );
     } else {
         family(
             "unavailable",
-            "Requests that nobody was there to answer",
+            "Requests that no data server was available to answer",
             each(|tally| tally.unavailable),
         );
     }
@@ -83,7 +85,7 @@ fn add(registry: &mut Registry, of: &str, rows: &[(Labels, &Option<Tally>)]) {
     );
     family(
         "handovers",
-        "Connections that have gone on to another data server with a request; for a data server those that it has let go",
+        "Connections handed over to another data server with a request; for a data server, those that it handed over",
         each(|tally| tally.handovers),
     );
 }

@@ -22,9 +22,9 @@ use tracing::{error, info, warn};
 use crate::{
     daemon::{
         Daemon, Ending,
-        signals::{Signals, Told},
+        signals::{SignalEvent, Signals},
     },
-    local_node::{self, Place},
+    local_node::{self, LocalNode},
     logging::logged,
     operator::{
         control::{Call, Request, Response},
@@ -62,7 +62,7 @@ impl Watch {
     }
 }
 
-impl Place {
+impl LocalNode {
     /// Whether each interface of this node still exists under its index and has the name under which it was found.
     pub async fn has_its_interfaces(&self) -> bool {
         self.gone_interfaces().await.is_empty()
@@ -111,23 +111,31 @@ impl Daemon {
     /// Gives up programs and cluster addresses after an interface has gone, and waits until all interfaces are back or
     /// the node is told to end.
     pub(crate) async fn outlast_interface(&mut self, watch: &mut Watch) -> Result<Ending> {
-        let gone = lament(&self.place).await;
+        let gone = report_gone(&self.local).await;
         self.stop_failover();
         self.dataplane.release();
-        let pins = Pins::new(&self.place.config.local.bpf_dir);
+        let pins = Pins::new(&self.local.config.local.bpf_dir);
         logged(pins.forget_links().map_err(Into::into));
         self.leave_renamed().await;
         for error in self.host.unwind().await {
             warn!("{error}");
         }
         let (calls, signals) = (&mut self.inbox.calls, &mut self.signals);
-        until_back(&self.place, gone, calls, signals, watch, self.epoch).await
+        until_back(
+            &self.local,
+            gone,
+            calls,
+            signals,
+            watch,
+            self.clock.started(),
+        )
+        .await
     }
 
     /// Removes the cluster addresses from the first interface if it was renamed. The journal knows them only by the old
     /// name.
     async fn leave_renamed(&self) {
-        let (netlink, link) = (&self.place.netlink, &self.place.link);
+        let (netlink, link) = (&self.local.netlink, &self.local.link);
         let Ok(Some(name)) = netlink.name_of_link(link.index).await else {
             return;
         };
@@ -144,14 +152,14 @@ impl Daemon {
 }
 
 /// Logs as an error which interfaces are gone, tells the service manager, and returns their names.
-pub async fn lament(place: &Place) -> Vec<String> {
-    let gone = place.gone_interfaces().await;
+pub async fn report_gone(local: &LocalNode) -> Vec<String> {
+    let gone = local.gone_interfaces().await;
     let message = are_gone(&gone);
     error!(
-        "{message}: this node has let go of its cluster addresses and programs, and begins anew when all its interfaces \
-         ({}) are there, up and with the address {}",
-        place.interface_names().join(", "),
-        place.address
+        "{message}: this node has given up its cluster addresses and programs, and starts again when all its \
+         interfaces ({}) exist, are up and have the address {}",
+        local.interface_names().join(", "),
+        local.address
     );
     tell(&[News::Status(message)]);
     gone
@@ -174,7 +182,7 @@ fn are_back(all: &[String]) -> String {
 /// Waits until all interfaces are back or the node is told to end. Meanwhile the control socket answers only requests
 /// for the status. `gone` are the names of the interfaces that are missing.
 pub async fn until_back(
-    place: &Place,
+    local: &LocalNode,
     mut gone: Vec<String>,
     calls: &mut mpsc::Receiver<Call>,
     signals: &mut Signals,
@@ -184,28 +192,28 @@ pub async fn until_back(
     let since = Instant::now();
     loop {
         tokio::select! {
-            told = signals.next() => if let Told::End(ending) = told {
+            told = signals.next() => if let SignalEvent::End(ending) = told {
                 return Ok(ending);
             },
             Some((request, reply)) = calls.recv() => {
                 let seconds = since.elapsed().as_secs();
                 let status =
-                    report::without_interface(place, &gone, seconds, started.elapsed().as_secs());
+                    report::without_interface(local, &gone, seconds, started.elapsed().as_secs());
                 // The client of the control socket may have gone.
                 let _ = reply.send(match request {
                     Request::Status => Response::Status(Box::new(status)),
                     _ => Response::Failed {
-                        message: format!("nothing can be asked of this node now: {}", status.to_string().trim_end()),
+                        message: format!("this node cannot do that now: {}", status.to_string().trim_end()),
                     },
                 });
             }
             () = watch.news() => {
-                if place.could_begin().await {
-                    info!("{}: begins anew", are_back(&place.interface_names()));
+                if local.could_begin().await {
+                    info!("{}: starts again", are_back(&local.interface_names()));
                     return Ok(Ending::Again);
                 }
                 // More interfaces may go meanwhile, and some may come back earlier than the rest.
-                let missing = place.missing_interfaces().await;
+                let missing = local.missing_interfaces().await;
                 if !missing.is_empty() && missing != gone {
                     gone = missing;
                     error!("{}", are_gone(&gone));
@@ -227,5 +235,5 @@ pub fn begin_anew() -> anyhow::Error {
         command.arg0(name);
     }
     command.args(arguments.filter(|argument| argument != "--fresh"));
-    anyhow::Error::new(command.exec()).context("cannot begin anew; start the node again")
+    anyhow::Error::new(command.exec()).context("cannot start again by itself; start the node again")
 }

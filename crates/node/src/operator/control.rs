@@ -18,7 +18,7 @@ use tokio::{
 };
 use tracing::debug;
 
-use super::drain::Wish;
+use super::drain::DrainRequest;
 use crate::status::Status;
 use crate::{
     connection_server::migration,
@@ -49,7 +49,7 @@ pub enum Request {
         to: String,
     },
     /// Asks that a data server takes no new requests, or takes them again.
-    Drain(Wish),
+    Drain(DrainRequest),
 }
 
 /// What a running node answers.
@@ -138,7 +138,7 @@ async fn answer(stream: tokio::net::UnixStream, calls: mpsc::Sender<Call>) -> Re
             answered.await?
         }
         Err(error) => Response::Failed {
-            message: format!("not a request: {error}"),
+            message: format!("cannot read the request: {error}"),
         },
     };
     let mut text = serde_json::to_vec(&response)?;

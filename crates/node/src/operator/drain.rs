@@ -2,31 +2,43 @@
 //! cluster's secret.
 //!
 //! ```text
-//!  baton drain ds1 --> daemon here --ORDER, again and again--> daemon of ds1 --HELLO: draining--> all
+//!  baton drain ds1 --> daemon here --ORDER, until ACCOUNT--> daemon of ds1 --HELLO: draining--> all
 //! ```
 //!
 //! `data_server::idle_handover` has the data server's idle connections leave, and `resume::moving` has responses that
 //! are under way go on from another data server.
 
-use std::{fs, io, net::Ipv4Addr, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    net::{IpAddr, Ipv4Addr},
+    path::PathBuf,
+};
 
 use anyhow::{Context, Result, bail};
 use baton_config::{Config, Node};
-use baton_core::{membership::Membership, orders::Orders};
-use baton_wire::{Address, Message, Order, Verb};
+use baton_core::{
+    membership::Membership,
+    operator_order::{GivenOrder, Standing, TakenOrders},
+};
+use baton_wire::{Account, Address, Message, Order, Verb};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use crate::status::speaks;
 use crate::{
     daemon::Daemon,
+    operator::{
+        account::{account, failed},
+        control::Response,
+    },
     peers::heartbeat::clock_now,
     tables::{endpoint, pools, service_at},
 };
 
 /// What an operator asks of the daemon about draining.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Wish {
+pub struct DrainRequest {
     /// The name of the node that is to drain.
     pub node: String,
     /// Whether the node is to take requests again instead.
@@ -44,7 +56,10 @@ pub struct Drain {
     note: PathBuf,
     noted: bool,
     until_end: bool,
-    pub(crate) orders: Orders,
+    /// The last order to each other node.
+    given: BTreeMap<Address, GivenOrder>,
+    /// The orders of other nodes to this one, with the answer to each.
+    taken: TakenOrders<Response>,
 }
 
 impl Drain {
@@ -54,7 +69,7 @@ impl Drain {
         let noted = note.exists();
         if noted {
             info!(
-                "draining, as before: {}; `baton drain --undo` ends it",
+                "still draining, because the file {} is there; `baton drain --undo` ends it",
                 note.display()
             );
         }
@@ -91,7 +106,7 @@ impl Drain {
             _ => {}
         }
         if self.is_on() {
-            info!("not draining any more: requests come here again");
+            info!("no longer draining: requests come here again");
         }
         (self.noted, self.until_end) = (false, false);
         Ok(())
@@ -99,7 +114,7 @@ impl Drain {
 
     fn cannot_note(&self) -> String {
         format!(
-            "cannot note it for the next daemon in {}",
+            "cannot note in {} for the next daemon that this node drains",
             self.note.display()
         )
     }
@@ -108,12 +123,12 @@ impl Drain {
 impl Daemon {
     /// Begins or ends draining if the wish is about this node; otherwise begins to send an order to the node that it is
     /// about. The returned text is for people.
-    pub(crate) fn drain(&mut self, wish: &Wish) -> Result<String> {
+    pub(crate) fn drain(&mut self, wish: &DrainRequest) -> Result<String> {
         let node = self.find(wish)?;
         let address = Address::from(node.address.ip());
-        if !wish.undo && !wish.force && !self.membership.is_draining(address) {
-            let config = &self.place.config;
-            if let Some(what) = left_to_nobody(config, &node, &self.membership)? {
+        if !wish.undo && !wish.force && !self.peers.membership.is_draining(address) {
+            let config = &self.local.config;
+            if let Some(what) = left_to_nobody(config, &node, &self.peers.membership)? {
                 bail!(
                     "{} is the last data server that takes requests of {what}: clients would get a 503, or a \
                      RST; let another one take them first (`baton drain OTHER --undo`), or do it anyway with \
@@ -127,7 +142,7 @@ impl Daemon {
         } else {
             Verb::Drain
         };
-        if node.name == self.place.me.name {
+        if node.name == self.local.me.name {
             self.obey(verb, wish.until_end)?;
             return Ok(format!("{}: done", node.name));
         }
@@ -139,20 +154,24 @@ impl Daemon {
         }
         self.expect_to_lead()?;
         let now = self.now();
-        if let Some(version) = (node.address.ipv4()).and_then(|at| self.versions.of(now, at)) {
-            bail!("{} {}; it has not been told", node.name, speaks(version));
+        if let Some(version) = (node.address.ipv4()).and_then(|at| self.peers.versions.of(now, at))
+        {
+            bail!("{} {}; the order was not sent", node.name, speaks(version));
         }
-        self.drain.orders.give(now, clock_now(), address, verb);
+        let before = self.drain.given.get(&address);
+        let order = GivenOrder::new(now, clock_now(), before, address, verb);
+        self.drain.given.insert(address, order);
+        self.send_orders();
         Ok(format!("{}: told", node.name))
     }
 
     /// Fails if this node has only its own keys, because other nodes take no orders from such a node.
     pub(crate) fn expect_to_lead(&self) -> Result<()> {
-        let me = &self.place.me;
+        let me = &self.local.me;
         if me.own_keys {
             bail!(
                 "{} has only its own keys (own_keys), and other nodes take no commands from it: run this on a node \
-                 that has the cluster's secret, or on the one that it is about",
+                 that has the cluster's secret, or on the node concerned",
                 me.name
             );
         }
@@ -164,29 +183,61 @@ impl Daemon {
         if matches!(order.verb, Verb::Migrate(_) | Verb::Tell) {
             return self.handle_migrate_order(sender, order);
         }
-        let Some(verb) = self.drain.orders.take(sender.into(), order) else {
-            return;
-        };
-        if !self.place.me.roles.is_ds() {
-            warn!(%sender, ?verb, "an order for a data server, which this node is not");
-        } else if let Err(error) = self.obey(verb, false) {
-            warn!(%sender, ?verb, "cannot do what was ordered: {error:#}");
+        let from = Address::from(sender);
+        if self.drain.taken.is_new(from, order.number) {
+            let response = match self.obey(order.verb, false) {
+                Ok(()) => Response::Done {
+                    message: String::new(),
+                },
+                Err(error) => {
+                    warn!(%sender, verb = ?order.verb, "cannot do what was ordered: {error:#}");
+                    failed(&format!("{error:#}"))
+                }
+            };
+            self.drain.taken.note(from, order.number, response);
+        }
+        let response = self.drain.taken.became(from, order.number);
+        if let Some(account) = response.and_then(|response| account(order.number, response)) {
+            self.messenger.queue(sender, Message::Account(account));
         }
     }
 
-    /// Sends again the orders that the other nodes' HELLOs do not yet show to be carried out.
+    /// Handles another node's account of how an order is getting on.
+    pub(crate) fn handle_account(&mut self, sender: Ipv4Addr, account: &Account) {
+        let now = self.now();
+        self.handle_migration_account(sender, account);
+        let Some(given) = self.drain.given.get_mut(&sender.into()) else {
+            return;
+        };
+        let is_first = given.standing(now) == Standing::Ordered;
+        given.handle_account(now, sender.into(), account);
+        if let (true, Standing::Said(text)) = (is_first, given.standing(now))
+            && let Ok(Response::Failed { message }) = serde_json::from_str(text)
+        {
+            warn!(%sender, "does not do what was ordered: {message}");
+        }
+    }
+
+    /// Sends the orders of which the other nodes have said nothing yet.
     pub(crate) fn send_orders(&mut self) {
-        let membership = &self.membership;
-        let is_done = |to, verb| membership.is_draining(to) == (verb == Verb::Drain);
-        for (to, order) in self.drain.orders.poll(self.now(), is_done) {
-            if let std::net::IpAddr::V4(to) = to.ip() {
-                self.outbox.push((to, Message::Order(order)));
+        let now = self.now();
+        let given = self.drain.given.values();
+        let unanswered = given.filter(|order| order.standing(now) == Standing::Ordered);
+        for (to, order) in unanswered.map(GivenOrder::ask) {
+            if let IpAddr::V4(to) = to.ip() {
+                self.messenger.queue(to, Message::Order(order));
             }
         }
     }
 
     /// Begins or ends draining at this node. The next heartbeat tells the other nodes.
     fn obey(&mut self, verb: Verb, until_end: bool) -> Result<()> {
+        if !self.local.me.roles.is_ds() {
+            bail!(
+                "{} is no data server, and only those drain",
+                self.local.me.name
+            );
+        }
         match verb {
             Verb::Drain => self.drain.begin(until_end),
             Verb::Undrain => self.drain.end(),
@@ -195,8 +246,8 @@ impl Daemon {
         }
     }
 
-    fn find(&self, wish: &Wish) -> Result<Node> {
-        let config = &self.place.config;
+    fn find(&self, wish: &DrainRequest) -> Result<Node> {
+        let config = &self.local.config;
         let names = || {
             let names: Vec<_> = config
                 .data_servers()
@@ -208,18 +259,18 @@ impl Daemon {
             bail!(
                 "there is no node {:?} in {}; data servers are: {}",
                 wish.node,
-                self.place.file.display(),
+                self.local.file.display(),
                 names()
             );
         };
         if !node.roles.is_ds() {
             bail!(
-                "{} is no data server, and only those drain: {}",
+                "{} is no data server, and only data servers drain: {}",
                 node.name,
                 names()
             );
         }
-        if self.place.me.roles.is_switch() {
+        if self.local.me.roles.is_switch() {
             bail!("a switch does not hear data servers: run this on another node");
         }
         Ok(node.clone())

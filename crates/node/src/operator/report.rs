@@ -17,26 +17,30 @@ use crate::status::{Flows, Peer, Pool, Route, Service, Status, Tally};
 use crate::{
     daemon::Daemon,
     data_server::agent,
-    local_node::{FRONT, Place},
+    local_node::{FRONT, LocalNode},
     status::tallies,
     tables::{self, endpoint},
 };
 
 /// The present status of this node.
 pub fn status(daemon: &Daemon) -> Result<Status> {
-    let place = &daemon.place;
-    let is_cs = place.me.roles.is_cs();
+    let local = &daemon.local;
+    let is_cs = local.me.roles.is_cs();
     let migrations = daemon.migrations.state();
     let mut counters: BTreeMap<String, u64> = daemon.dataplane.counters()?.into_iter().collect();
-    let rejected = daemon.rejected.iter().map(|(counter, n)| (*counter, *n));
+    let rejected = daemon
+        .messenger
+        .rejected
+        .iter()
+        .map(|(counter, n)| (*counter, *n));
     for (counter, more) in rejected
         .chain(migrations.rejected.clone())
-        .chain(daemon.lost.counts.get())
+        .chain(daemon.messenger.retransmitted())
     {
         *counters.entry(counter_name(counter)).or_default() += more;
     }
-    let protocol = place.config.cluster.protocol.number();
-    let lost = LccpSocket::lost_at(place.address, protocol)?;
+    let protocol = local.config.cluster.protocol.number();
+    let lost = LccpSocket::lost_at(local.address, protocol)?;
     *counters
         .entry(counter_name(COUNTER_LCCP_SOCKET_FULL))
         .or_default() += lost;
@@ -86,10 +90,10 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     }
     let stale = daemon.dataplane.stale_senders()?;
     Ok(Status {
-        node: place.me.name.to_string(),
-        roles: role_names(place.me.roles),
-        interface: place.link.name.clone(),
-        interfaces: place.interface_names(),
+        node: local.me.name.to_string(),
+        roles: role_names(local.me.roles),
+        interface: local.link.name.clone(),
+        interfaces: local.interface_names(),
         interface_gone: None,
         interfaces_gone: Vec::new(),
         xdp: daemon.dataplane.xdp_mode().map(|mode| {
@@ -99,14 +103,14 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             }
             .to_owned()
         }),
-        uptime: daemon.uptime(),
-        nodes: place
+        uptime: daemon.clock.started().elapsed().as_secs(),
+        nodes: local
             .config
             .nodes
             .iter()
             .map(|node| peer(daemon, node, &stale))
             .collect::<Result<_>>()?,
-        services: place
+        services: local
             .config
             .services
             .iter()
@@ -128,12 +132,12 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
 
 /// The status of a node that has waited for the interfaces `gone` for so many seconds. It says nothing else about the
 /// node, except for how many seconds it has been up.
-pub fn without_interface(place: &Place, gone: &[String], seconds: u64, uptime: u64) -> Status {
+pub fn without_interface(local: &LocalNode, gone: &[String], seconds: u64, uptime: u64) -> Status {
     Status {
-        node: place.me.name.to_string(),
-        roles: role_names(place.me.roles),
-        interface: place.link.name.clone(),
-        interfaces: place.interface_names(),
+        node: local.me.name.to_string(),
+        roles: role_names(local.me.roles),
+        interface: local.link.name.clone(),
+        interfaces: local.interface_names(),
         interface_gone: Some(seconds),
         interfaces_gone: gone.to_vec(),
         xdp: None,
@@ -150,11 +154,11 @@ pub fn without_interface(place: &Place, gone: &[String], seconds: u64, uptime: u
 
 fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) -> Result<Peer> {
     let address = Address::from(node.address.ip());
-    let presence = daemon.membership.presence(address);
+    let presence = daemon.peers.membership.presence(address);
     let slot = daemon
         .tables
         .slot(address)
-        .filter(|_| daemon.place.me.roles.is_cs() || daemon.place.me.roles.is_switch());
+        .filter(|_| daemon.local.me.roles.is_cs() || daemon.local.me.roles.is_switch());
     let here = slot.zip(daemon.dataplane.as_connection_server());
     let tally = here
         .map(|(slot, server)| server.routing().tally(Tallied::DataServer(slot)))
@@ -164,18 +168,22 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
         Some(Presence::Heard { cpu, .. }) => Some(cpu.get()),
         _ => None,
     };
-    let skew = (node.address.ipv4())
-        .and_then(|address| daemon.clocks.of(daemon.now(), address, stale.get(&address)));
+    let skew = (node.address.ipv4()).and_then(|address| {
+        daemon
+            .peers
+            .clocks
+            .of(daemon.now(), address, stale.get(&address))
+    });
     Ok(Peer {
         name: node.name.to_string(),
         address: node.address.ip().to_string(),
         roles: role_names(node.roles),
-        draining: daemon.membership.is_draining(address),
+        draining: daemon.peers.membership.is_draining(address),
         connections: connections(daemon, address)?,
-        state: if daemon.pulse.is_dead(address) {
+        state: if daemon.peers.liveness.is_dead(address) {
             "dead"
         } else {
-            state(node.name == daemon.place.me.name, presence)
+            state(node.name == daemon.local.me.name, presence)
         }
         .to_owned(),
         reachable: slot.map(|_| daemon.tables.reachable(address)),
@@ -185,7 +193,7 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
         clock_skew_ms: skew.map(|skew| skew.ms),
         clock_refused: skew.is_some_and(|skew| skew.refused),
         lccp_version: match node.address.ip() {
-            IpAddr::V4(address) => daemon.versions.of(daemon.now(), address),
+            IpAddr::V4(address) => daemon.peers.versions.of(daemon.now(), address),
             IpAddr::V6(_) => None,
         },
         tally: tally.map(|tally| tallies::shown(&tally, at_doors)),
@@ -195,9 +203,9 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
 /// The number of open connections that a node reports, by the name of the service.
 fn connections(daemon: &Daemon, node: Address) -> Result<BTreeMap<String, u32>> {
     let mut open = BTreeMap::new();
-    for service in &daemon.place.config.services {
+    for service in &daemon.local.config.services {
         let at = endpoint(tables::service_at(service)?);
-        if let Some(report) = daemon.membership.report(node, at) {
+        if let Some(report) = daemon.peers.membership.report(node, at) {
             open.insert(service.name.to_string(), report.connections);
         }
     }
@@ -216,16 +224,16 @@ fn state(is_this: bool, presence: Option<Presence>) -> &'static str {
 
 fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> {
     let at = tables::service_at(service)?;
-    let place = &daemon.place;
-    let is_switch = place.me.roles.is_switch();
+    let local = &daemon.local;
+    let is_switch = local.me.roles.is_switch();
     // A switch knows only to which connection servers a service's packets go.
     let (known_as, members): (_, Vec<&Node>) = if is_switch {
-        (FRONT, place.config.connection_servers().collect())
+        (FRONT, local.config.connection_servers().collect())
     } else {
-        let members = place.config.data_servers_of(service).collect();
+        let members = local.config.data_servers_of(service).collect();
         (endpoint(at), members)
     };
-    let usable = daemon.membership.usable(known_as);
+    let usable = daemon.peers.membership.usable(known_as);
     let is_usable = |address: Address| {
         usable.is_some_and(|usable| {
             usable
@@ -238,7 +246,7 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
     let mut out = Vec::new();
     for node in members {
         let address = Address::from(node.address.ip());
-        let roles = place.me.roles;
+        let roles = local.me.roles;
         let unreachable = if roles.is_switch() {
             !daemon.tables.is_next_door(address)
         } else {
@@ -254,7 +262,8 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
     if usable.is_some_and(|usable| usable.basis == Basis::Unheard) {
         out.push((
             "all".into(),
-            "silent, and used nevertheless: a dead daemon is not a dead server".into(),
+            "silent, but used nevertheless: only their daemons may be dead, not their servers"
+                .into(),
         ));
     }
     let own_health = (daemon.data_server.as_ref()).map(|server| match server.checks.health(at) {
@@ -289,7 +298,7 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
         taking,
         out,
         local_health: own_health
-            .filter(|_| service.data_servers().contains(&&daemon.place.me.name))
+            .filter(|_| service.data_servers().contains(&&daemon.local.me.name))
             .map(str::to_owned),
     })
 }
@@ -339,16 +348,17 @@ fn why_out(
     unreachable: bool,
 ) -> &'static str {
     let failing = daemon
+        .peers
         .membership
         .report(address, at)
         .is_some_and(|report| report.health == Health::Failing);
-    match daemon.membership.presence(address) {
-        _ if daemon.pulse.is_dead(address) => "dead",
-        _ if node.weight == 0 && !daemon.place.me.roles.is_switch() => "weight 0",
-        _ if failing && daemon.place.me.roles.is_switch() => "has no data server",
-        _ if daemon.membership.is_draining(address) => "drains",
+    match daemon.peers.membership.presence(address) {
+        _ if daemon.peers.liveness.is_dead(address) => "dead",
+        _ if node.weight == 0 && !daemon.local.me.roles.is_switch() => "weight 0",
+        _ if failing && daemon.local.me.roles.is_switch() => "has no data server",
+        _ if daemon.peers.membership.is_draining(address) => "drains",
         _ if failing => "its own check fails",
-        _ if unreachable && daemon.place.me.roles.is_switch() => "cannot be reached on this LAN",
+        _ if unreachable && daemon.local.me.roles.is_switch() => "cannot be reached on this LAN",
         _ if unreachable => "cannot be reached",
         _ => "silent",
     }

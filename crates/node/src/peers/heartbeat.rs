@@ -26,29 +26,39 @@ pub fn peers(config: &Config, own: Ipv4Addr) -> Vec<Ipv4Addr> {
         .collect()
 }
 
-/// The messages of one heartbeat. They are several if one HELLO has no room for all services.
-pub fn messages(
+/// What this node's HELLOs say of the node itself.
+pub struct Heartbeat {
     incarnation: Incarnation,
-    cpu: Permille,
-    draining: bool,
-    services: &[HelloService],
-) -> Vec<Message> {
-    Hello::batches(incarnation, cpu, services)
-        .into_iter()
-        .map(|hello| Message::Hello(hello.with_draining(draining)))
-        .collect()
+    cpu: CpuMeter,
+}
+
+impl Heartbeat {
+    /// Begins the heartbeat of a daemon.
+    pub fn new(incarnation: Incarnation) -> Self {
+        Self {
+            incarnation,
+            cpu: CpuMeter::default(),
+        }
+    }
+
+    /// The messages of the next heartbeat. They are several if one HELLO has no room for all services.
+    pub fn next(&mut self, draining: bool, services: &[HelloService]) -> Vec<Message> {
+        let hellos = Hello::batches(self.incarnation, self.cpu.read(), services).into_iter();
+        let message = |hello: Hello| Message::Hello(hello.with_draining(draining));
+        hellos.map(message).collect()
+    }
 }
 
 /// How busy the processors were since the last look (`cpu` line of /proc/stat: proc(5)).
 #[derive(Default)]
-pub struct CpuMeter {
+struct CpuMeter {
     busy: u64,
     total: u64,
 }
 
 impl CpuMeter {
     /// The busy share since the last call, or, at the first call, since boot.
-    pub fn read(&mut self) -> Permille {
+    fn read(&mut self) -> Permille {
         let (busy, total) = fs::read_to_string("/proc/stat")
             .ok()
             .as_deref()

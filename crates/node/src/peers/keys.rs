@@ -11,7 +11,7 @@ use baton_config::{Config, Node};
 use baton_dataplane::Dataplane;
 use baton_wire::{KeyRing, Keys, LccpKey};
 
-use crate::local_node::Place;
+use crate::local_node::LocalNode;
 
 /// The number of nodes for which the programs' map of keys has room.
 const ROOM: usize = 2 * baton_abi::MAX_PEERS as usize;
@@ -25,10 +25,10 @@ pub fn key_ring(config: &Config, me: &Node) -> KeyRing {
 /// names, because their connections may still have to end. The programs' map tells which nodes these are, and whether
 /// they may give commands. They stay until the machine restarts, as many as there is room for. Another cluster secret
 /// shuts them out at once.
-pub fn key_ring_over(dataplane: &Dataplane, place: &Place) -> Result<KeyRing> {
+pub fn key_ring_over(dataplane: &Dataplane, local: &LocalNode) -> Result<KeyRing> {
     let known = dataplane.peer_keys()?.into_iter();
     let known = known.map(|(address, keys)| (address, keys.leads != 0));
-    Ok(ring(&place.config, &place.me, &known.collect()))
+    Ok(ring(&local.config, &local.me, &known.collect()))
 }
 
 /// Tells the programs the keys of all nodes, and which of the nodes are connection servers.

@@ -4,7 +4,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use anyhow::Result;
-use baton_core::{Moment, pulse::Change};
+use baton_core::{Moment, liveness::Change};
 use baton_wire::{Address, Message};
 use tracing::{info, warn};
 
@@ -29,23 +29,23 @@ pub(crate) struct Dying {
 impl Daemon {
     /// Asks data servers that have not been heard for a while whether they live, and goes on asking the others for the
     /// connections of the dead.
-    pub(crate) fn feel_pulse(&mut self) {
+    pub(crate) fn check_liveness(&mut self) {
         logged(self.ask_for_the_dead());
-        for address in self.pulse.tick(self.now()) {
+        for address in self.peers.liveness.tick(self.now()) {
             if let IpAddr::V4(to) = address.ip() {
                 let question = Message::Alive {
                     turned: false,
-                    dead: self.pulse.is_dead(address),
+                    dead: self.peers.liveness.is_dead(address),
                 };
-                self.outbox.push((to, question));
+                self.messenger.queue(to, question);
             }
         }
     }
 
     /// Watches the data servers of the configuration except this node, which lives if it runs this.
-    pub(crate) fn watch_lives(&mut self) {
-        let config = &self.place.config;
-        let own = self.place.me.address;
+    pub(crate) fn watch_liveness(&mut self) {
+        let config = &self.local.config;
+        let own = self.local.me.address;
         let others = config
             .data_servers()
             .filter(|node| node.address != own)
@@ -53,11 +53,13 @@ impl Daemon {
         let (hello, dead_after) = (config.cluster.hello, config.cs.dead_after);
         let now = self.now();
         let all = config.nodes.len().saturating_sub(1);
-        self.pulse.watch(now, others, all, hello, dead_after);
+        self.peers
+            .liveness
+            .watch(now, others, all, hello, dead_after);
         self.resume.follow(Wanted {
-            keys: self.keys.clone(),
+            keys: self.messenger.keys.clone(),
             clock_window: config.cluster.clock_window,
-            slots: self.tables.addresses(&self.place),
+            slots: self.tables.addresses(&self.local),
             fronts: (config.connection_servers())
                 .filter(|node| node.address != own)
                 .filter_map(|node| match node.address.ip() {
@@ -68,29 +70,29 @@ impl Daemon {
         });
     }
 
-    /// Notes which data servers died and which are back. Returns those that died, for [`Daemon::bury`].
-    pub(crate) fn hear_of_lives(&mut self) -> Result<Vec<Address>> {
+    /// Notes which data servers died and which are back. Returns those that died, for [`Daemon::mark_dead_servers`].
+    pub(crate) fn note_liveness(&mut self) -> Result<Vec<Address>> {
         let now = self.now();
         let mut died = Vec::new();
-        while let Some(change) = self.pulse.poll() {
+        while let Some(change) = self.peers.liveness.poll() {
             match change {
                 Change::Died(address) => {
                     warn!(
                         node = self.name_of(address),
                         "is dead: neither its daemon nor its program answers"
                     );
-                    self.membership.handle_death(now, address, true);
+                    self.peers.membership.handle_death(now, address, true);
                     died.push(address);
                 }
                 Change::Lives(address) => {
                     info!(node = self.name_of(address), "lives again");
-                    self.dying.retain(|dying| dying.address != address);
+                    self.peers.dying.retain(|dying| dying.address != address);
                     (self.tables).mark_asked_for(&self.dataplane, address, false)?;
                     self.tables.mark_dead(&self.dataplane, address, false)?;
                     if let Some(slot) = self.tables.slot(address) {
                         self.resume.note(Fate::Alive { slot });
                     }
-                    self.membership.handle_death(now, address, false);
+                    self.peers.membership.handle_death(now, address, false);
                 }
             }
         }
@@ -99,7 +101,7 @@ impl Daemon {
 
     /// Marks these data servers as dead and begins to ask for their connections. Call this when no choice leads to them
     /// anymore.
-    pub(crate) fn bury(&mut self, died: &[Address]) -> Result<()> {
+    pub(crate) fn mark_dead_servers(&mut self, died: &[Address]) -> Result<()> {
         for address in died {
             self.tables.mark_dead(&self.dataplane, *address, true)?;
             self.begin_to_ask_for(*address)?;
@@ -109,7 +111,7 @@ impl Daemon {
 
     /// Begins to ask for the connections of data servers that were dead before this node came in front.
     pub(crate) fn look_after_the_dead(&mut self) -> Result<()> {
-        let dead: Vec<_> = self.pulse.dead().collect();
+        let dead: Vec<_> = self.peers.liveness.dead().collect();
         for address in dead {
             self.begin_to_ask_for(address)?;
         }
@@ -120,8 +122,8 @@ impl Daemon {
     /// MOVED may be lost, so the others are asked before a client is told that its connection is gone.
     fn begin_to_ask_for(&mut self, address: Address) -> Result<()> {
         (self.tables).mark_asked_for(&self.dataplane, address, true)?;
-        self.dying.retain(|dying| dying.address != address);
-        self.dying.push(Dying {
+        self.peers.dying.retain(|dying| dying.address != address);
+        self.peers.dying.push(Dying {
             address,
             next: self.now(),
             asked: 0,
@@ -131,7 +133,7 @@ impl Daemon {
 
     fn ask_for_the_dead(&mut self) -> Result<()> {
         let now = self.now();
-        let due: Vec<Dying> = (self.dying)
+        let due: Vec<Dying> = (self.peers.dying)
             .extract_if(.., |dying| dying.next <= now)
             .collect();
         for dying in due {
@@ -146,7 +148,7 @@ impl Daemon {
             if let Some(slot) = slot {
                 self.resume.note(Fate::Dying { slot });
             }
-            self.dying.push(Dying {
+            self.peers.dying.push(Dying {
                 next: now + PATIENCE,
                 asked: dying.asked + 1,
                 ..dying
@@ -163,7 +165,7 @@ impl Daemon {
     }
 
     fn name_of(&self, address: Address) -> String {
-        (self.place.config.node_at(address.ip()))
+        (self.local.config.node_at(address.ip()))
             .map_or_else(|| address.ip().to_string(), |node| node.name.to_string())
     }
 }

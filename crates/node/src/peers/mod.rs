@@ -5,5 +5,39 @@ pub mod clocks;
 pub mod heartbeat;
 pub mod keys;
 pub mod liveness;
+pub mod messenger;
 pub mod retransmission;
 pub mod versions;
+
+use baton_core::{liveness::Liveness, membership::Membership};
+use baton_dataplane::RefusedNodes;
+
+use self::{clocks::Clocks, liveness::Dying, versions::Versions};
+
+/// What the daemon knows of the other nodes.
+pub struct Peers {
+    /// Which nodes are heard, what they say of their services, and which data servers can be used.
+    pub membership: Membership,
+    /// Which data servers live.
+    pub liveness: Liveness,
+    /// Dead data servers for whose connections the others are being asked.
+    pub dying: Vec<Dying>,
+    pub clocks: Clocks,
+    pub versions: Versions,
+    /// Nodes whose messages the programs have refused.
+    pub refused: RefusedNodes,
+}
+
+impl Peers {
+    /// Makes the state of a daemon that has heard nobody yet.
+    pub fn new(membership: Membership, liveness: Liveness, refused: RefusedNodes) -> Self {
+        Self {
+            membership,
+            liveness,
+            dying: Vec::new(),
+            clocks: Clocks::default(),
+            versions: Versions::default(),
+            refused,
+        }
+    }
+}

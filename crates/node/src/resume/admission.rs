@@ -7,11 +7,11 @@ use baton_agent::Ends;
 use baton_core::rules::Request;
 use baton_dataplane::OwnPools;
 
-use crate::data_server::slow_path::Opinion;
+use crate::data_server::slow_path::RuleReader;
 
 /// Judges requests of resumed responses by this data server's own tables.
 pub struct Admission {
-    pub opinion: Opinion,
+    pub rules: RuleReader,
     pub pools: OwnPools,
 }
 
@@ -34,11 +34,11 @@ impl Admission {
         };
         // A service without routes needs no opinion of them.
         let has_routes = flags & SERVICE_PATHS != 0;
-        let opinion = self.opinion.of(service.id, &request);
-        if has_routes && opinion.is_none() {
+        let rules = self.rules.of(service.id, &request);
+        if has_routes && rules.is_none() {
             return Ok(false);
         }
-        if let Some((Some(lead), _)) = opinion {
+        if let Some((Some(lead), _)) = rules {
             return Ok(lead.resumes && self.pools.is_member(lead.pool)?);
         }
         // The request may be for large content, so membership in the pool of large content is enough.

@@ -8,7 +8,7 @@ use baton_wire::{Flow, Message, Outcome, Ready, Resume};
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::{Letter, admission::Admission, which::ends};
+use super::{Outgoing, admission::Admission, response_id::ends};
 
 /// How many orders are remembered with their senders. If there are more, all are forgotten; connection servers repeat
 /// the orders that still matter.
@@ -20,7 +20,7 @@ pub fn witness(responses: Responses) -> Witness {
     Box::new(move |socket, rest| {
         let told = responses.expect(socket, rest);
         if let Err(error) = told {
-            warn!("where a resumed response ends is not known: {error}");
+            warn!("cannot note where a resumed response ends: {error}");
         }
     })
 }
@@ -30,8 +30,8 @@ pub struct Serving {
     agent: Resumer,
     admission: Admission,
     beginnings: Beginnings,
-    done: mpsc::UnboundedReceiver<Letter>,
-    done_sender: mpsc::UnboundedSender<Letter>,
+    done: mpsc::UnboundedReceiver<Outgoing>,
+    done_sender: mpsc::UnboundedSender<Outgoing>,
     askers: HashMap<u64, Ipv4Addr>,
 }
 
@@ -57,13 +57,16 @@ impl Serving {
             || match self.admission.admits(ends, order.request(), progress.start) {
                 Ok(is_admitted) => is_admitted,
                 Err(error) => {
-                    warn!("whether a response may go on here is not known: {error:#}");
+                    warn!("cannot find out whether a response may go on here: {error:#}");
                     false
                 }
             };
         if !is_admitted {
             // Sending fails only if the daemon is ending.
-            let _ = (self.done_sender).send((asker, answer(flow, number, Done::Unreachable)));
+            let _ = (self.done_sender).send(Outgoing::bare(
+                asker,
+                answer(flow, number, Done::Unreachable),
+            ));
             return;
         }
         if self.askers.len() >= ORDERS {
@@ -84,20 +87,20 @@ impl Serving {
         tokio::spawn(async move {
             if let Some(outcome) = agent.order(&order).await {
                 // Sending fails only if the daemon is ending.
-                let _ = done.send((asker, answer(flow, number, outcome)));
+                let _ = done.send(Outgoing::bare(asker, answer(flow, number, outcome)));
             }
         });
     }
 
     /// Waits for the next outcome and returns it with the node that is to be told.
-    pub async fn next(&mut self) -> Option<Letter> {
+    pub async fn next(&mut self) -> Option<Outgoing> {
         loop {
             tokio::select! {
-                Some(letter) = self.done.recv() => return Some(letter),
+                Some(answer) = self.done.recv() => return Some(answer),
                 Some((ends, number, found)) = self.beginnings.recv() => {
                     let asker = self.askers.remove(&number);
                     if let (Some(asker), Ok(flow)) = (asker, Flow::new(ends.client, ends.cluster)) {
-                        return Some((asker, answer(flow, number, Done::Begun(found))));
+                        return Some(Outgoing::bare(asker, answer(flow, number, Done::Begun(found))));
                     }
                 }
             }

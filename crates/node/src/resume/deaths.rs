@@ -17,9 +17,10 @@ use baton_wire::{Message, ShortAddress};
 use tracing::info;
 
 use super::{
-    moving::ETHERNET_BYTES,
+    Outgoing,
+    mid_response::ETHERNET_BYTES,
+    response_id::ResponseId,
     walker::{Walker, change, pool_of},
-    which::Which,
 };
 use crate::data_server::idle_handover::ack;
 
@@ -53,7 +54,7 @@ impl Walker {
         lately.retain(|(_, tcb)| now.wrapping_sub(tcb.seen) < LATELY);
         lately.truncate(QUESTIONS / others.len().max(1));
         for (key, tcb) in lately {
-            let which = Which::of(&key, &tcb);
+            let which = ResponseId::of(&key, &tcb);
             // A message of this node to itself would not arrive by its network card, so its own sockets are looked up.
             if let Some(own) = own
                 && Connections::ends_here(which.client, which.cluster)?
@@ -72,7 +73,11 @@ impl Walker {
             };
             let packet = frame.get(ETHERNET_BYTES..).unwrap_or_default();
             for to in &others {
-                (self.moving.parcels).push((*to, message.clone(), packet.to_vec()));
+                self.outgoing.push(Outgoing {
+                    to: *to,
+                    message: message.clone(),
+                    packet: packet.to_vec(),
+                });
             }
         }
         Ok(())
@@ -87,7 +92,7 @@ impl Walker {
         slots: &HashMap<u16, Ipv4Addr>,
     ) -> Result<()> {
         self.resumes.handle_death(now, slot);
-        self.moving.moves.handle_death(now, slot);
+        self.handovers.handle_death(now, slot);
         if self.resumes.is_front() {
             self.look_after(now, slot, slots)?;
         }
@@ -95,12 +100,12 @@ impl Walker {
     }
 
     /// Returns the entries of the dead data server that are not at rest. Entries whose response is being moved are left
-    /// out, because `moving` handles them: it is told of the death too, or learns from the connection's owner whether
+    /// out, because `mid_response` handles them: it is told of the death too, or learns from the connection's owner whether
     /// the response has come.
     fn left_by(&self, slot: u16) -> Result<Vec<(TcbKey, Tcb)>> {
-        let mut left = self.orphans.muster(slot)?;
+        let mut left = self.orphans.find_flows(slot)?;
         left.retain(|(key, tcb)| {
-            tcb.owner == slot && !self.moving.moves.holds(&Which::of(key, tcb))
+            tcb.owner == slot && !self.handovers.holds(&ResponseId::of(key, tcb))
         });
         Ok(left)
     }
@@ -120,9 +125,9 @@ impl Walker {
             all += 1;
             match request {
                 Some(request) if !has_ended => {
-                    let which = Which {
+                    let which = ResponseId {
                         request_seq: request.request_seq,
-                        ..Which::of(&key, &tcb)
+                        ..ResponseId::of(&key, &tcb)
                     };
                     if self.names(which, &tcb)? {
                         let servers = self.servers(pool_of(&tcb, Some(&request)), turn, slots)?;
@@ -144,7 +149,7 @@ impl Walker {
         self.counts.orphans.fetch_add(all, Relaxed);
         info!(
             connections = all,
-            "a data server died: of so many connections that were not at rest {kept} can go on elsewhere"
+            "a data server died while these connections were not at rest: {kept} of them can go on elsewhere"
         );
         Ok(())
     }

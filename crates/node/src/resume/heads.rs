@@ -26,7 +26,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Counts, Letter, Wanted};
+use super::{Counts, Outgoing, Wanted};
 
 /// Heads are gathered for this long before they are sent.
 const GATHER: Duration = Duration::from_millis(10);
@@ -40,11 +40,11 @@ const LOOK: Duration = Duration::from_secs(1);
 pub fn tell(
     seen: Seen,
     wanted: watch::Receiver<Wanted>,
-    letters: mpsc::UnboundedSender<Letter>,
+    outgoing: mpsc::UnboundedSender<Outgoing>,
     counts: Arc<Counts>,
 ) -> Result<()> {
     let ready = Readable::new(seen.as_fd().try_clone_to_owned()?)?;
-    tokio::spawn(run(seen, ready, wanted, letters, counts));
+    tokio::spawn(run(seen, ready, wanted, outgoing, counts));
     Ok(())
 }
 
@@ -52,17 +52,19 @@ async fn run(
     mut seen: Seen,
     ready: Readable,
     wanted: watch::Receiver<Wanted>,
-    letters: mpsc::UnboundedSender<Letter>,
+    outgoing: mpsc::UnboundedSender<Outgoing>,
     counts: Arc<Counts>,
 ) {
-    while !letters.is_closed() {
+    while !outgoing.is_closed() {
         if let Ok(Err(error)) = timeout(LOOK, ready.wait()).await {
             return debug!("{error}");
         }
         sleep(GATHER).await;
         let heads = match last_ones(&mut seen) {
             Ok(heads) => heads,
-            Err(error) => return warn!("how responses begin is not known any more: {error}"),
+            Err(error) => {
+                return warn!("cannot read how responses begin any longer: {error}");
+            }
         };
         counts.heads_told.fetch_add(heads.len() as u64, Relaxed);
         let lists = lists(heads);
@@ -72,7 +74,7 @@ async fn run(
             .flat_map(|to| lists.iter().map(|list| (*to, list)))
         {
             // If the receiving task has ended, the loop's condition notices it.
-            let _ = letters.send((to, Message::Heads(list.clone())));
+            let _ = outgoing.send(Outgoing::bare(to, Message::Heads(list.clone())));
         }
     }
 }

@@ -4,14 +4,14 @@
 
 mod admission;
 mod agent;
-mod asked;
 mod counts;
 mod deaths;
+mod expected_answers;
 mod heads;
-mod moving;
-mod told;
+mod mid_response;
+mod response_heads;
+mod response_id;
 mod walker;
-mod which;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -31,11 +31,11 @@ use tokio::{
 };
 use tracing::debug;
 
-use crate::{data_server::slow_path::Opinion, logging::logged, peers::heartbeat::clock_now};
+use crate::{data_server::slow_path::RuleReader, logging::logged, peers::heartbeat::clock_now};
 use admission::Admission;
 use agent::Serving;
-use asked::Asked;
 pub use counts::Counts;
+use expected_answers::ExpectedAnswers;
 use walker::Walker;
 
 /// What the task needs to know of the configuration.
@@ -71,7 +71,7 @@ pub struct Resume {
     wanted: watch::Sender<Wanted>,
     fates: mpsc::UnboundedSender<Fate>,
     agents: mpsc::UnboundedSender<Serving>,
-    letters: mpsc::UnboundedSender<Letter>,
+    outgoing: mpsc::UnboundedSender<Outgoing>,
     tells_heads: bool,
     services: Option<watch::Sender<baton_agent::Services>>,
     /// The slots of the data servers that drain, as the task was last told.
@@ -93,7 +93,7 @@ impl Resume {
         let (wanted_sender, wanted) = watch::channel(wanted);
         let (fates_sender, fates) = mpsc::unbounded_channel();
         let (agents_sender, agents) = mpsc::unbounded_channel();
-        let (letters_sender, letters) = mpsc::unbounded_channel();
+        let (outgoing_sender, outgoing) = mpsc::unbounded_channel();
         let walker = orphans
             .map(|orphans| Walker::new(own, orphans, Arc::clone(&counts)))
             .transpose()?;
@@ -109,10 +109,10 @@ impl Resume {
             wanted,
             fates,
             agents,
-            letters,
+            outgoing,
             walker,
             serving: None,
-            asked: Asked::default(),
+            expected: ExpectedAnswers::default(),
             epoch: Instant::now(),
         };
         tokio::spawn(task.run());
@@ -120,7 +120,7 @@ impl Resume {
             wanted: wanted_sender,
             fates: fates_sender,
             agents: agents_sender,
-            letters: letters_sender,
+            outgoing: outgoing_sender,
             tells_heads: false,
             services: None,
             draining: BTreeSet::new(),
@@ -140,13 +140,13 @@ impl Resume {
         let _ = self.fates.send(fate);
     }
 
-    /// Has the agent take connections to these services, and starts the agent if there is none yet. `opinion` judges
+    /// Has the agent take connections to these services, and starts the agent if there is none yet. `rules` judge
     /// whether this node may answer their requests.
     pub fn serve(
         &mut self,
         services: impl IntoIterator<Item = SocketAddrV4>,
         server: &DataServer,
-        opinion: Opinion,
+        rules: RuleReader,
     ) -> Result<()> {
         let services = services.into_iter().collect();
         if let Some(watch) = &self.services {
@@ -160,7 +160,7 @@ impl Resume {
         self.port = agent.port();
         self.counts.follow(agent.counters());
         let admission = Admission {
-            opinion,
+            rules,
             pools: server.own_pools()?,
         };
         let _ = self.agents.send(Serving::new(agent, admission, beginnings));
@@ -171,8 +171,8 @@ impl Resume {
     /// Begins to tell connection servers how this node's responses begin. Later calls do nothing.
     pub fn tell_heads(&mut self, server: &DataServer) -> Result<()> {
         if !self.tells_heads {
-            let (wanted, letters) = (self.wanted.subscribe(), self.letters.clone());
-            heads::tell(server.heads()?, wanted, letters, Arc::clone(&self.counts))?;
+            let (wanted, outgoing) = (self.wanted.subscribe(), self.outgoing.clone());
+            heads::tell(server.heads()?, wanted, outgoing, Arc::clone(&self.counts))?;
             self.tells_heads = true;
         }
         Ok(())
@@ -184,15 +184,32 @@ struct Task {
     wanted: watch::Receiver<Wanted>,
     fates: mpsc::UnboundedReceiver<Fate>,
     agents: mpsc::UnboundedReceiver<Serving>,
-    letters: mpsc::UnboundedReceiver<Letter>,
+    outgoing: mpsc::UnboundedReceiver<Outgoing>,
     walker: Option<Walker>,
     serving: Option<Serving>,
-    asked: Asked,
+    expected: ExpectedAnswers,
     epoch: Instant,
 }
 
-/// A message that is to be sent, and the node that it goes to.
-pub type Letter = (Ipv4Addr, Message);
+/// A message that is to be sent.
+pub struct Outgoing {
+    /// The node that the message goes to.
+    pub to: Ipv4Addr,
+    pub message: Message,
+    /// The packet in the message; empty if there is none.
+    pub packet: Vec<u8>,
+}
+
+impl Outgoing {
+    /// A message without a packet.
+    pub fn bare(to: Ipv4Addr, message: Message) -> Self {
+        Self {
+            to,
+            message,
+            packet: Vec::new(),
+        }
+    }
+}
 
 /// The longest time between two looks at what is due.
 const TICK: Duration = Duration::from_millis(20);
@@ -204,7 +221,7 @@ impl Task {
         let mut buffer = vec![0; LccpSocket::MAX_PACKET];
         loop {
             let idle = self.walker.as_ref().is_none_or(Walker::is_idle);
-            let mut letters = Vec::new();
+            let mut outgoing = Vec::new();
             tokio::select! {
                 received = self.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => {
@@ -223,23 +240,21 @@ impl Task {
                     }
                 }
                 Some(serving) = self.agents.recv() => self.serving = Some(serving),
-                Some(letter) = next_letter(&mut self.serving) => letters.push(letter),
-                Some(letter) = self.letters.recv() => letters.push(letter),
+                Some(answer) = next_answer(&mut self.serving) => outgoing.push(answer),
+                Some(heads) = self.outgoing.recv() => outgoing.push(heads),
                 () = sleep(if idle { IDLE } else { TICK }) => {}
             }
             if let Some(walker) = &mut self.walker {
-                letters.extend(walker.work(self.epoch, &self.wanted.borrow().slots));
+                outgoing.extend(walker.work(self.epoch, &self.wanted.borrow().slots));
             }
-            let parcels = match &mut self.walker {
-                Some(walker) => walker.take_parcels(),
-                None => Vec::new(),
-            };
-            let bare = letters
-                .into_iter()
-                .map(|(to, message)| (to, message, Vec::new()));
             let keys = self.wanted.borrow().keys.clone();
-            for (to, message, packet) in bare.chain(parcels) {
-                self.asked.note(to, &message);
+            for Outgoing {
+                to,
+                message,
+                packet,
+            } in outgoing
+            {
+                self.expected.note(to, &message);
                 let pair = NodePair {
                     from: self.socket.own(),
                     to,
@@ -265,7 +280,7 @@ impl Task {
         let Ok(received) = decode(payload, pair, &keys, came, window) else {
             return;
         };
-        if !self.asked.expects(sender, &received.message) {
+        if !self.expected.expects(sender, &received.message) {
             return debug!(%sender, "an answer of a node that was not asked");
         }
         match received.message {
@@ -294,8 +309,8 @@ impl Task {
     }
 }
 
-/// Waits for the agent's next letter; never returns if there is no agent.
-async fn next_letter(serving: &mut Option<Serving>) -> Option<Letter> {
+/// Waits for the agent's next answer; never returns if there is no agent.
+async fn next_answer(serving: &mut Option<Serving>) -> Option<Outgoing> {
     match serving {
         Some(serving) => serving.next().await,
         None => std::future::pending().await,

@@ -15,13 +15,17 @@ use baton_abi::{
 };
 use baton_core::{
     Moment,
+    mid_response_handover::Handovers,
     resume::{Action, Known as Response, Resumes},
 };
 use baton_dataplane::Orphans;
 use baton_wire::{AnsweredRequest, Head, Heads, Outcome, Ready};
 use tracing::{debug, info, warn};
 
-use super::{Counts, Fate, Letter, heads, moving::Moving, told::Told, which::Which};
+use super::{
+    Counts, Fate, Outgoing, heads, mid_response::handovers, response_heads::ResponseHeads,
+    response_id::ResponseId,
+};
 use crate::{
     connection_server::segments::{Known, Segments},
     peers::heartbeat::clock_now,
@@ -33,10 +37,12 @@ pub struct Walker {
     pub(super) own: Ipv4Addr,
     pub(super) orphans: Orphans,
     segments: Segments,
-    pub(super) resumes: Resumes<Which, u16>,
+    pub(super) resumes: Resumes<ResponseId, u16>,
     /// Responses that are leaving data servers that drain.
-    pub(super) moving: Moving,
-    told: Told,
+    pub(super) handovers: Handovers<ResponseId, u16>,
+    heads: ResponseHeads,
+    /// The messages that are to be sent next.
+    pub(super) outgoing: Vec<Outgoing>,
     /// The slots of data servers that are taken for dead, as far as the task was told.
     pub(super) dead: BTreeSet<u16>,
     pub(super) counts: Arc<Counts>,
@@ -46,11 +52,12 @@ impl Walker {
     pub fn new(own: Ipv4Addr, orphans: Orphans, counts: Arc<Counts>) -> Result<Self> {
         Ok(Self {
             own,
-            told: Told::new(orphans.capacity()),
+            heads: ResponseHeads::new(orphans.capacity()),
             orphans,
             segments: Segments::open()?,
             resumes: Resumes::new(clock_now().as_nanos()),
-            moving: Moving::default(),
+            handovers: handovers(),
+            outgoing: Vec::new(),
             dead: BTreeSet::new(),
             counts,
         })
@@ -58,7 +65,7 @@ impl Walker {
 
     /// Whether no response is being resumed or moved.
     pub fn is_idle(&self) -> bool {
-        self.resumes.open() == 0 && self.moving.is_idle()
+        self.resumes.open() == 0 && self.handovers.open() == 0
     }
 
     /// Acts on what happened to a data server or to this node, for example a death. A data server that lives again can
@@ -84,7 +91,7 @@ impl Walker {
             }
             Fate::Drains { slot } => self.look_for_busy(now, slot, slots),
             Fate::Undrained { slot } => {
-                self.moving.moves.handle_undo(now, slot);
+                self.handovers.handle_undo(now, slot);
                 Ok(())
             }
         }
@@ -98,8 +105,7 @@ impl Walker {
         };
         self.resumes
             .handle_ready(now, ready.number, ready.outcome, found);
-        self.moving
-            .moves
+        self.handovers
             .handle_ready(now, ready.number, ready.outcome, found);
     }
 
@@ -111,7 +117,7 @@ impl Walker {
         slots: &HashMap<u16, Ipv4Addr>,
     ) -> Result<()> {
         for head in heads.get() {
-            self.told.note(head);
+            self.heads.note(head);
         }
         if let Some((head, request)) = heads.request() {
             self.keep(from, head, request, slots)?;
@@ -120,7 +126,7 @@ impl Walker {
         self.counts.heads_heard.fetch_add(heard, Relaxed);
         self.counts
             .heads_held
-            .store(self.told.len() as u64, Relaxed);
+            .store(self.heads.len() as u64, Relaxed);
         Ok(())
     }
 
@@ -155,24 +161,24 @@ impl Walker {
     }
 
     /// Does what is due, and returns the messages to send.
-    pub fn work(&mut self, epoch: Instant, slots: &HashMap<u16, Ipv4Addr>) -> Vec<Letter> {
+    pub fn work(&mut self, epoch: Instant, slots: &HashMap<u16, Ipv4Addr>) -> Vec<Outgoing> {
         let now = Moment::after_epoch(epoch.elapsed());
-        let mut letters = self.work_on_moves(now, slots);
+        self.work_on_handovers(now, slots);
         while let Some(action) = self.resumes.poll(now) {
             match self.act(now, action, slots) {
-                Ok(letter) => letters.extend(letter),
+                Ok(message) => self.outgoing.extend(message),
                 Err(error) => warn!("{error:#}"),
             }
         }
-        letters
+        std::mem::take(&mut self.outgoing)
     }
 
     fn act(
         &mut self,
         now: Moment,
-        action: Action<Which, u16>,
+        action: Action<ResponseId, u16>,
         slots: &HashMap<u16, Ipv4Addr>,
-    ) -> Result<Option<Letter>> {
+    ) -> Result<Option<Outgoing>> {
         match action {
             Action::Ask {
                 key,
@@ -207,7 +213,7 @@ impl Walker {
                     && tcb.owner == from
                 {
                     self.counts.note_refused(why);
-                    info!(client = %key.client, ?why, "nobody has the rest of its response");
+                    info!(client = %key.client, ?why, "no data server can continue the response: connection is reset");
                     self.reset(&key.key(), &tcb)?;
                 }
             }
@@ -218,11 +224,11 @@ impl Walker {
     fn order(
         &mut self,
         now: Moment,
-        which: Which,
+        which: ResponseId,
         number: u64,
         response: Response,
         server: Option<&Ipv4Addr>,
-    ) -> Result<Option<Letter>> {
+    ) -> Result<Option<Outgoing>> {
         let key = which.key();
         let (Some(tcb), Some(server)) = (self.entry(&which)?, server) else {
             self.resumes.forget(now, which);
@@ -240,7 +246,7 @@ impl Walker {
             ..response
         };
         let order = which.order(number, &tcb, &kept, known)?;
-        Ok(Some((*server, order)))
+        Ok(Some(Outgoing::bare(*server, order)))
     }
 
     /// Returns the current request of this entry if its response can go on elsewhere. For that the request must be
@@ -255,13 +261,13 @@ impl Walker {
         let has_begun = tcb.last_ack != request.response_start;
         let is_known = !has_begun || head.is_some();
         let is_next = heads::name(key)
-            .is_none_or(|name| !self.told.is_under_way(&name, request.response_start));
+            .is_none_or(|name| !self.heads.is_under_way(&name, request.response_start));
         Ok((is_known && is_next).then_some(request))
     }
 
     /// Returns how the response to this request began, if its data server has told it.
     pub(super) fn head(&self, key: &TcbKey, kept: &KeptRequest) -> Option<Head> {
-        self.told.get(&heads::name(key)?, kept.response_start)
+        self.heads.get(&heads::name(key)?, kept.response_start)
     }
 
     fn count_head(&self, head: Option<Head>) {
@@ -300,20 +306,21 @@ impl Walker {
         Ok(self.orphans.kept(key)?.filter(|kept| is_current(kept, tcb)))
     }
 
-    pub(super) fn entry(&self, which: &Which) -> Result<Option<Tcb>> {
+    pub(super) fn entry(&self, which: &ResponseId) -> Result<Option<Tcb>> {
         let tcb = self.orphans.tcb(&which.key())?;
         Ok(tcb.filter(|tcb| tcb.request_seq == which.request_seq))
     }
 
     /// Writes the request's sequence number into the entry. Returns false if the entry has changed meanwhile and was
     /// left as it is.
-    pub(super) fn names(&self, which: Which, tcb: &Tcb) -> Result<bool> {
+    pub(super) fn names(&self, which: ResponseId, tcb: &Tcb) -> Result<bool> {
         let named = change(which, tcb.owner, tcb.owner, 0, 0);
         Ok(self.orphans.change(named)?.is_some())
     }
 
     pub(super) fn reset(&self, key: &TcbKey, tcb: &Tcb) -> Result<()> {
-        self.segments.reset(&known(&Which::of(key, tcb), tcb))?;
+        self.segments
+            .reset(&known(&ResponseId::of(key, tcb), tcb))?;
         Ok(self.orphans.forget(key)?)
     }
 }
@@ -339,7 +346,7 @@ fn is_current(kept: &KeptRequest, tcb: &Tcb) -> bool {
     is_at_door(tcb) && end == tcb.last_seq && come.cast_signed() >= 0
 }
 
-pub(super) fn known(which: &Which, tcb: &Tcb) -> Known {
+pub(super) fn known(which: &ResponseId, tcb: &Tcb) -> Known {
     Known {
         client: which.client,
         cluster: which.cluster,
@@ -348,7 +355,7 @@ pub(super) fn known(which: &Which, tcb: &Tcb) -> Known {
     }
 }
 
-pub(super) fn change(which: Which, owner: u16, next: u16, set: u32, clear: u32) -> Change {
+pub(super) fn change(which: ResponseId, owner: u16, next: u16, set: u32, clear: u32) -> Change {
     debug_assert!(u32::from(next) != NO_DATA_SERVER);
     Change {
         key: which.key(),

@@ -8,7 +8,7 @@ use baton_config::Forwarding;
 use baton_saps::{Agent, AgentSettings};
 
 use super::{network, previous_secret, secret};
-use crate::local_node::Place;
+use crate::local_node::LocalNode;
 use crate::saps::programs::Sockets;
 
 pub(super) struct Application {
@@ -17,20 +17,20 @@ pub(super) struct Application {
 }
 
 impl Application {
-    pub(super) fn start(place: &Place, forwarding: &Forwarding) -> Result<Self> {
-        let io_servers = (place.config.io_server().into_iter())
+    pub(super) fn start(local: &LocalNode, forwarding: &Forwarding) -> Result<Self> {
+        let io_servers = (local.config.io_server().into_iter())
             .map(|node| SocketAddr::from((node.address.ip(), forwarding.port.get())))
             .collect();
         let agent = Agent::start(AgentSettings {
-            node: place.me.name.to_string(),
+            node: local.me.name.to_string(),
             io_servers,
             network: network(forwarding),
-            key: secret(place)?.clone(),
-            previous_key: previous_secret(place).cloned(),
+            key: secret(local)?.clone(),
+            previous_key: previous_secret(local).cloned(),
             buffer: forwarding.buffer.get(),
         });
         let agent = agent.context("cannot begin the channel to the I/O server")?;
-        let sockets = Sockets::start(place, forwarding, agent.clone())?;
+        let sockets = Sockets::start(local, forwarding, agent.clone())?;
         Ok(Self { agent, sockets })
     }
 }

@@ -9,7 +9,7 @@ use baton_net::Host;
 use baton_saps::{IoReport, IoServer, IoSettings, PortPolicy};
 
 use super::{network, policy, previous_secret, secret, weights};
-use crate::{local_node::Place, network::announcer};
+use crate::{local_node::LocalNode, network::announcer};
 
 pub(super) struct Io {
     server: IoServer,
@@ -19,7 +19,7 @@ impl Io {
     /// Takes the cluster addresses first and then accepts channels, because a port can be listened on only once its
     /// address is here.
     pub(super) async fn start(
-        place: &Place,
+        local: &LocalNode,
         forwarding: &Forwarding,
         host: &mut Host,
     ) -> Result<Self> {
@@ -27,7 +27,7 @@ impl Io {
             .map(|address| address.ip())
             .collect();
         for address in &cluster_addresses {
-            host.add_address(&place.link.name, *address).await?;
+            host.add_address(&local.link.name, *address).await?;
         }
         let told: Vec<Ipv4Addr> = (cluster_addresses.iter())
             .filter_map(|address| match address {
@@ -35,22 +35,22 @@ impl Io {
                 IpAddr::V6(_) => None,
             })
             .collect();
-        let at = SocketAddr::from((place.address, forwarding.port.get()));
+        let at = SocketAddr::from((local.address, forwarding.port.get()));
         let server = IoServer::start(IoSettings {
-            node: place.me.name.to_string(),
+            node: local.me.name.to_string(),
             listen: at,
             network: network(forwarding),
-            key: secret(place)?.clone(),
-            previous_key: previous_secret(place).cloned(),
+            key: secret(local)?.clone(),
+            previous_key: previous_secret(local).cloned(),
             cluster_addresses,
             buffer: forwarding.buffer.get(),
             policy: policy(forwarding),
-            weights: weights(&place.config),
+            weights: weights(&local.config),
         });
         let server = server.with_context(|| {
-            format!("cannot take channels at {at}: choose another [forwarding] port")
+            format!("cannot listen for channels at {at}: choose another [forwarding] port")
         })?;
-        announcer::announce_all(&place.link, &told);
+        announcer::announce_all(&local.link, &told);
         Ok(Self { server })
     }
 

@@ -21,22 +21,22 @@ use tracing::{error, info, warn};
 use super::{End, daemon::Ending, metrics, take_back};
 use crate::operator::control::{self, Call, Request, Response};
 use crate::{
-    daemon::signals::{Signals, Told},
-    local_node::{self, Place},
+    daemon::signals::{SignalEvent, Signals},
+    local_node::{self, LocalNode},
     network::interface_watch,
 };
 
 /// The cluster's secret, which is the key of the channels. The configuration makes sure that nodes of these roles have
 /// it.
-fn secret(place: &Place) -> Result<&ClusterKey> {
-    let key = &place.config.cluster.key;
+fn secret(local: &LocalNode) -> Result<&ClusterKey> {
+    let key = &local.config.cluster.key;
     key.secret()
-        .context("channels rest on the cluster's secret, and this node has only its own keys")
+        .context("channels need the cluster's secret, and this node has only its own keys")
 }
 
 /// The cluster's previous secret, while secrets are being rotated.
-fn previous_secret(place: &Place) -> Option<&ClusterKey> {
-    place
+fn previous_secret(local: &LocalNode) -> Option<&ClusterKey> {
+    local
         .config
         .cluster
         .previous_key
@@ -46,7 +46,7 @@ fn previous_secret(place: &Place) -> Option<&ClusterKey> {
 
 /// A node that has started, with everything that it holds until it ends.
 struct Daemon {
-    place: Place,
+    local: LocalNode,
     host: Host,
     part: Part,
     started: Instant,
@@ -62,35 +62,35 @@ enum Part {
 
 /// Runs the node until it is told to end. With `fresh`, what an earlier daemon noted about the programs' sockets is
 /// not taken over.
-pub async fn run(place: Place, fresh: bool) -> Result<End> {
+pub async fn run(local: LocalNode, fresh: bool) -> Result<End> {
     allow_files();
-    let run_dir = &place.config.local.run_dir;
+    let run_dir = &local.config.local.run_dir;
     std::fs::create_dir_all(run_dir)
         .with_context(|| format!("cannot make {}", run_dir.display()))?;
     let lock = local_node::lock(run_dir).await?;
     let mut signals = Signals::begin()?;
-    let journal = local_node::journal(&place.config);
+    let journal = local_node::journal(&local.config);
     let undo = Undo::load(&journal).context("cannot read the journal of changes to this host")?;
-    let mut host = Host::new(place.netlink.clone(), undo);
+    let mut host = Host::new(local.netlink.clone(), undo);
     let (calls_sender, mut calls) = mpsc::channel(16);
-    let pins = Pins::new(&place.config.local.bpf_dir);
+    let pins = Pins::new(&local.config.local.bpf_dir);
     let is_successor = programs::is_set_up(&pins);
     if fresh {
         pins.forget_maps()?;
     }
-    let begun = begin(&place, &mut host, calls_sender).await;
+    let begun = begin(&local, &mut host, calls_sender).await;
     let part = match begun {
         Ok(part) => part,
         // What an earlier daemon left stays in place, and goes on.
         Err(error) if is_successor => return Err(error),
         Err(error) => {
-            log(take_down(&place, &mut host).await);
+            log(take_down(&local, &mut host).await);
             return Err(error);
         }
     };
     let mut watch = interface_watch::Watch::begin()?;
     let mut daemon = Daemon {
-        place,
+        local,
         host,
         part,
         started: Instant::now(),
@@ -104,7 +104,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     }
     // Connections end before the addresses are removed, so that their clients are told.
     let Daemon {
-        place,
+        local,
         mut host,
         part,
         started,
@@ -112,10 +112,10 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     } = daemon;
     drop(part);
     if ending == Ending::WithoutInterface {
-        let gone = interface_watch::lament(&place).await;
+        let gone = interface_watch::report_gone(&local).await;
         log(host.unwind().await.into_iter().map(Into::into).collect());
         match interface_watch::until_back(
-            &place,
+            &local,
             gone,
             &mut calls,
             &mut signals,
@@ -129,7 +129,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
             Ending::TakeDown | Ending::WithoutInterface => {}
         }
     }
-    let errors = log(take_down(&place, &mut host).await);
+    let errors = log(take_down(&local, &mut host).await);
     info!(errors, "ended; this machine is as it was");
     Ok(End::TakenDown { errors })
 }
@@ -142,19 +142,19 @@ fn allow_files() {
         false => setrlimit(Resource::RLIMIT_NOFILE, hard, hard),
     });
     if let Err(errno) = raised {
-        warn!("the limit of open files, and so of connections, stays as it is: {errno}");
+        warn!("cannot raise the limit of open files, which also limits connections: {errno}");
     }
 }
 
-async fn begin(place: &Place, host: &mut Host, calls: mpsc::Sender<Call>) -> Result<Part> {
-    let forwarding = forwarding(&place.config)?;
-    let part = if place.me.roles.is_io() {
-        Part::Io(io::Io::start(place, forwarding, host).await?)
+async fn begin(local: &LocalNode, host: &mut Host, calls: mpsc::Sender<Call>) -> Result<Part> {
+    let forwarding = forwarding(&local.config)?;
+    let part = if local.me.roles.is_io() {
+        Part::Io(io::Io::start(local, forwarding, host).await?)
     } else {
-        Part::Application(application::Application::start(place, forwarding)?)
+        Part::Application(application::Application::start(local, forwarding)?)
     };
-    control::listen(&control::socket_path(&place.config), calls.clone())?;
-    if let Some(address) = place.config.local.metrics {
+    control::listen(&control::socket_path(&local.config), calls.clone())?;
+    if let Some(address) = local.config.local.metrics {
         metrics::serve(address, calls).await?;
     }
     Ok(part)
@@ -189,9 +189,9 @@ fn weights(config: &Config) -> BTreeMap<String, u8> {
         .collect()
 }
 
-async fn take_down(place: &Place, host: &mut Host) -> Vec<anyhow::Error> {
-    let pins = Pins::new(&place.config.local.bpf_dir);
-    take_back(host, &pins, &control::socket_path(&place.config)).await
+async fn take_down(local: &LocalNode, host: &mut Host) -> Vec<anyhow::Error> {
+    let pins = Pins::new(&local.config.local.bpf_dir);
+    take_back(host, &pins, &control::socket_path(&local.config)).await
 }
 
 /// Logs the errors and returns their number.
@@ -214,13 +214,13 @@ impl Daemon {
         loop {
             tokio::select! {
                 () = watch.news(), if matches!(self.part, Part::Io(_)) => {
-                    if !self.place.has_its_interfaces().await {
+                    if !self.local.has_its_interfaces().await {
                         return Ok(Ending::WithoutInterface);
                     }
                 }
                 told = signals.next() => match told {
-                    Told::End(ending) => return Ok(ending),
-                    Told::Reload => match self.reload() {
+                    SignalEvent::End(ending) => return Ok(ending),
+                    SignalEvent::Reload => match self.reload() {
                         Ok(message) => info!("{message}"),
                         Err(error) => warn!("not reloaded: {error:#}"),
                     },
@@ -238,8 +238,8 @@ impl Daemon {
             Request::Status => return Response::Status(Box::new(report::status(self))),
             Request::Reload => self.reload(),
             _ => Err(anyhow::anyhow!(
-                "{} is an I/O server or an application node, of which this cannot be asked; ask a connection server",
-                self.place.me.name
+                "{} is an I/O server or an application node and cannot do this; ask a connection server",
+                self.local.me.name
             )),
         };
         match done {
@@ -252,8 +252,8 @@ impl Daemon {
 
     /// Applies what can change while the node runs: the other nodes, and the policy.
     fn reload(&mut self) -> Result<String> {
-        let new = Config::read(&self.place.file)?.config;
-        match diff(&self.place.config, &new, &self.place.me.name) {
+        let new = Config::read(&self.local.file)?.config;
+        match diff(&self.local.config, &new, &self.local.me.name) {
             Ok(changes) if changes.is_empty() => return Ok("nothing changed".into()),
             Ok(changes) if changes.keys => bail!("only a restart can apply another key"),
             Ok(_) => {}
@@ -266,8 +266,8 @@ impl Daemon {
             Part::Io(io) => io.set_policy(policy(forwarding(&new)?), weights(&new)),
             Part::Application(application) => application.sockets.set_direct(&new)?,
         }
-        self.place.config = new;
-        let nodes = self.place.config.nodes.len();
+        self.local.config = new;
+        let nodes = self.local.config.nodes.len();
         Ok(format!("reloaded: the cluster has {nodes} node(s)"))
     }
 }

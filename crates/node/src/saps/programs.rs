@@ -11,7 +11,7 @@ use baton_virtual_sockets::{Agent, Group, RefusedPort, Settings};
 use tokio::task::JoinHandle;
 use tracing::error;
 
-use crate::local_node::Place;
+use crate::local_node::LocalNode;
 
 /// The agent of this node's virtual sockets. It stops serving when this is dropped. The hooks stay attached as long as
 /// their pins exist.
@@ -22,15 +22,19 @@ pub struct Sockets {
 
 impl Sockets {
     /// Sets up the control group with its hooks, and serves the programs there over `far`.
-    pub fn start(place: &Place, forwarding: &Forwarding, far: baton_saps::Agent) -> Result<Self> {
+    pub fn start(
+        local: &LocalNode,
+        forwarding: &Forwarding,
+        far: baton_saps::Agent,
+    ) -> Result<Self> {
         let cluster: Vec<IpAddr> = (forwarding.addresses.iter())
             .map(|address| address.ip())
             .collect();
-        let pins = Pins::new(&place.config.local.bpf_dir);
+        let pins = Pins::new(&local.config.local.bpf_dir);
         let agent = Agent::start(Settings {
             group: group(&pins)?,
             pins: Some(pins),
-            direct: nodes(&place.config),
+            direct: nodes(&local.config),
             cluster,
         })?;
         let agent = Arc::new(agent);

@@ -19,7 +19,7 @@ pub(super) fn status(daemon: &Daemon) -> Status {
             });
             let mut counters = of_connections(&report.counters);
             counters.append(&mut of_channels(&report.channels));
-            let policy = (daemon.place.config.forwarding.as_ref())
+            let policy = (daemon.local.config.forwarding.as_ref())
                 .map_or("", |forwarding| forwarding.policy.name());
             let forwarding = Forwarding {
                 policy: policy.into(),
@@ -65,17 +65,17 @@ pub(super) fn status(daemon: &Daemon) -> Status {
             (forwarding, counters)
         }
     };
-    let place = &daemon.place;
+    let local = &daemon.local;
     Status {
-        node: place.me.name.to_string(),
-        roles: names(&place.me),
-        interface: place.link.name.clone(),
-        interfaces: place.interface_names(),
+        node: local.me.name.to_string(),
+        roles: names(&local.me),
+        interface: local.link.name.clone(),
+        interfaces: local.interface_names(),
         interface_gone: None,
         interfaces_gone: Vec::new(),
         xdp: None,
         uptime: daemon.started.elapsed().as_secs(),
-        nodes: (place.config.nodes.iter())
+        nodes: (local.config.nodes.iter())
             .map(|node| peer(daemon, node, &forwarding))
             .collect(),
         services: Vec::new(),
@@ -100,13 +100,13 @@ fn taken(ports: &[TakenPort]) -> Vec<MissedPort> {
     let missed = ports.iter().map(|taken| MissedPort {
         port: taken.port,
         families: families(taken.families),
-        reason: "another program of the I/O server's host has it".into(),
+        reason: "another program on the I/O server's host uses it".into(),
     });
     missed.collect()
 }
 
 fn shown(daemon: &Daemon, channels: Vec<ChannelReport>, ports: Vec<Port>) -> Forwarding {
-    let config = &daemon.place.config;
+    let config = &daemon.local.config;
     // An application node knows its I/O servers by address.
     let name = |channel: &ChannelReport| match config.node_at(channel.address.ip()) {
         Some(node) => node.name.to_string(),
@@ -129,7 +129,7 @@ fn shown(daemon: &Daemon, channels: Vec<ChannelReport>, ports: Vec<Port>) -> For
 }
 
 fn peer(daemon: &Daemon, node: &Node, forwarding: &Forwarding) -> Peer {
-    let me = &daemon.place.me;
+    let me = &daemon.local.me;
     let is_other_end =
         node.roles.is_io() != me.roles.is_io() && (node.roles.is_io() || node.roles.is_app());
     let is_up = forwarding.is_up(node.name.as_str());

@@ -26,7 +26,7 @@ impl Status {
             .collect();
         if off.len() > 1 && !right {
             lines.push(format!(
-                "clock: no other node's agrees, so it may be that of this node, {}, that is wrong",
+                "clock: no other node's clock agrees with that of this node, {}, which may be the wrong one",
                 self.node
             ));
         }

@@ -41,7 +41,7 @@ impl fmt::Display for Failover {
         match &self.unintelligible {
             Some(other) => write!(
                 f,
-                "; {other} is there but not understood, nor is anybody: does not take over (key, version, time?)"
+                "; messages from {other} arrive, but none from any node can be accepted: does not take over (check key, version, time)"
             ),
             None => Ok(()),
         }

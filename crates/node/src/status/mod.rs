@@ -209,7 +209,7 @@ impl fmt::Display for Status {
         if let Some(seconds) = self.interface_gone {
             return writeln!(
                 f,
-                "{} gone for {seconds} s: this node has let go of its cluster addresses and programs, and begins anew \
+                "{} gone for {seconds} s: this node has given up its cluster addresses and programs, and starts again \
                  when all its interfaces are there (see `ip link`, and the log)",
                 self.which_are_gone()
             );

@@ -27,7 +27,11 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} requests, {}", self.requests, Bytes(self.bytes))?;
         if self.unavailable > 0 {
-            write!(f, ", {} not answered: nobody was there", self.unavailable)?;
+            write!(
+                f,
+                ", {} not answered: no data server was available",
+                self.unavailable
+            )?;
         }
         if self.handovers > 0 {
             write!(f, ", {} handovers", self.handovers)?;

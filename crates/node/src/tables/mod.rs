@@ -1,7 +1,7 @@
 //! Writing the programs' maps from configuration and membership.
 
 mod channels;
-mod places;
+mod maglev_slots;
 mod policies;
 mod pools;
 mod rings;
@@ -32,7 +32,7 @@ use baton_net::Hop;
 use baton_wire::Address;
 
 use channels::Channels;
-use places::Places;
+use maglev_slots::MaglevSlots;
 use pools::Pools;
 pub use pools::{PoolId, stable_hash};
 pub use route_numbers::RouteId;
@@ -51,7 +51,7 @@ pub struct Tables {
     down: HashMap<SocketAddrV4, bool>,
     pools: Pools,
     route_numbers: RouteNumbers,
-    places: Places,
+    maglev_slots: MaglevSlots,
     /// On a data server, the data servers that are not heard, and since when.
     silent_since: HashMap<Address, Moment>,
     slots: Slots,
@@ -85,9 +85,9 @@ impl Tables {
                 ))
             })
             .collect::<Vec<_>>();
-        let places = match dataplane.as_switch() {
-            Some(switch) => Places::over(switch, taken.is_empty())?,
-            None => Places::default(),
+        let maglev_slots = match dataplane.as_switch() {
+            Some(switch) => MaglevSlots::over(switch, taken.is_empty())?,
+            None => MaglevSlots::default(),
         };
         let slots = Slots::restored(now, quarantine, taken);
         let (pools, route_numbers) = match dataplane.routing() {
@@ -99,7 +99,7 @@ impl Tables {
             down: HashMap::new(),
             pools,
             route_numbers,
-            places,
+            maglev_slots,
             silent_since: HashMap::new(),
             slots,
             channels: Channels::over(dataplane)?,

@@ -95,7 +95,7 @@ fn value(leads: Leads, by_number: &HashMap<u16, Lead>) -> Result<u32> {
     let Some(number) = leads.pool else {
         return Ok(undecided | NO_POOL);
     };
-    let lead = by_number.get(&number).context("a route of no pool")?;
+    let lead = by_number.get(&number).context("a route leads to no pool")?;
     Ok(undecided | u32::from(lead.upper_half()) << ROUTE_NUMBER_SHIFT | u32::from(lead.pool))
 }
 

@@ -33,8 +33,8 @@ use super::{
     routing_of,
 };
 use crate::{
-    data_server::slow_path::{Docket, Judge},
-    local_node::Place,
+    data_server::slow_path::{RuleSet, SlowPath},
+    local_node::LocalNode,
     peers::keys::key_ring,
 };
 
@@ -90,8 +90,8 @@ impl Tables {
         &mut self,
         dataplane: &Dataplane,
         services: &[Placed<'_>],
-        judge: &Judge,
-        place: &Place,
+        judge: &SlowPath,
+        local: &LocalNode,
     ) -> Result<()> {
         let mut dispatchers = HashMap::new();
         let mut targets = Vec::new();
@@ -108,7 +108,7 @@ impl Tables {
                 .iter()
                 .map(|id| self.pools.index(dataplane, *id))
                 .collect::<Result<_>>()?;
-            if let Some(dispatcher) = dispatcher_of(service, place) {
+            if let Some(dispatcher) = dispatcher_of(service, local) {
                 dispatchers.insert(self.ids[at], dispatcher);
             }
             kept.extend(pools);
@@ -127,15 +127,15 @@ impl Tables {
             });
         }
         // The judge must know a service before it is asked about it; to know more does no harm.
-        judge.follow(Docket {
+        judge.follow(RuleSet {
             rules: routes::rules(&targets),
             leads: routes::leads(&targets),
             dispatchers,
-            servers: self.slots_of(place),
-            keys: key_ring(&place.config, &place.me),
-            hash_key: place.config.cluster.hash_key(),
-            clock_window: place.config.cluster.clock_window,
-            patience: place.config.cs.dispatcher_patience,
+            servers: self.slots_of(local),
+            keys: key_ring(&local.config, &local.me),
+            hash_key: local.config.cluster.hash_key(),
+            clock_window: local.config.cluster.clock_window,
+            patience: local.config.cs.dispatcher_patience,
         });
         routes::write(dataplane, &targets)?;
         self.pools.keep(dataplane, &kept)
@@ -228,7 +228,7 @@ impl Tables {
     /// Whether assignments may have changed although the servers are the same, because of their loads or because time
     /// has passed.
     pub fn is_due(&self, now: Moment) -> bool {
-        [self.pools.next_timeout(), self.places.next_timeout()]
+        [self.pools.next_timeout(), self.maglev_slots.next_timeout()]
             .into_iter()
             .flatten()
             .any(|timeout| timeout <= now)
@@ -351,9 +351,9 @@ pub fn pools<'a>(
 }
 
 /// The address of the node that is the dispatcher of a service, if the service has one.
-fn dispatcher_of(service: &baton_config::Service, place: &Place) -> Option<Ipv4Addr> {
+fn dispatcher_of(service: &baton_config::Service, local: &LocalNode) -> Option<Ipv4Addr> {
     let name = service.dispatcher.as_ref()?;
-    place.config.node_named(name.as_str())?.address.ipv4()
+    local.config.node_named(name.as_str())?.address.ipv4()
 }
 
 /// A cluster address and port in the form that messages and membership use.

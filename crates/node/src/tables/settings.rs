@@ -12,7 +12,7 @@ use baton_net::Link;
 use baton_wire::Address;
 
 use super::Tables;
-use crate::{local_node::Place, peers::heartbeat::clock_now};
+use crate::{local_node::LocalNode, peers::heartbeat::clock_now};
 
 /// IPv4 and TCP headers without options.
 const PLAIN_HEADERS: u32 = 40;
@@ -20,15 +20,15 @@ const PLAIN_HEADERS: u32 = 40;
 impl Tables {
     /// Writes the settings that depend on no service and no data server. Pools that are written later get the same
     /// hash seed.
-    pub fn write_settings(&mut self, dataplane: &Dataplane, place: &Place) -> Result<()> {
-        let config = &place.config;
+    pub fn write_settings(&mut self, dataplane: &Dataplane, local: &LocalNode) -> Result<()> {
+        let config = &local.config;
         let overhead = PLAIN_HEADERS + LCCP_OVERHEAD_BYTES;
         // A client's packet may leave by any interface, inside a message, so the smallest MTU counts.
-        let mtu = place.links.iter().map(|link| link.mtu).min().unwrap_or(0);
+        let mtu = local.links.iter().map(|link| link.mtu).min().unwrap_or(0);
         let mss = u16::try_from(mtu.saturating_sub(overhead)).unwrap_or(u16::MAX);
         let mut also_mac = [[0; 6]; ALSO_MACS as usize];
         // The configuration allows no more of them than there is room for.
-        for (to, mac) in also_mac.iter_mut().zip(&place.me.also_mac) {
+        for (to, mac) in also_mac.iter_mut().zip(&local.me.also_mac) {
             *to = mac.octets();
         }
         let data_servers = config
@@ -36,7 +36,7 @@ impl Tables {
             .iter()
             .filter(|node| node.roles.is_ds())
             .count();
-        let roles = place.me.roles;
+        let roles = local.me.roles;
         // The program of a data server hashes only requests that it routes.
         let routes = config.services.iter().any(|service| service.owner_routes());
         let hashes = roles.is_cs() || roles.is_switch() || roles.is_ds() && routes;
@@ -45,18 +45,18 @@ impl Tables {
         self.pools.hash_under(hash_seed);
         let settings = Settings {
             cookie_key: [
-                cookie_words(place, Some(&config.cluster.key)),
-                cookie_words(place, config.cluster.previous_key.as_ref()),
+                cookie_words(local, Some(&config.cluster.key)),
+                cookie_words(local, config.cluster.previous_key.as_ref()),
             ],
             hash_key: hash_key.map_or([0; 2], |key| key.words()),
             hash_seed,
-            since_ms: since(dataplane, place)?,
-            lease: lease(place),
+            since_ms: since(dataplane, local)?,
+            lease: lease(local),
             clock_offset_ns: wall_clock_offset(),
             clock_window_ns: nanoseconds(config.cluster.clock_window),
             stray_grace_ns: nanoseconds(config.cs.stray_grace),
-            netns: place.netns,
-            address: Address::from(place.address).octets(),
+            netns: local.netns,
+            address: Address::from(local.address).octets(),
             mss,
             relay_port: self.relay_port,
             resume_port: self.resume_port,
@@ -64,13 +64,13 @@ impl Tables {
             rcv_wscale: config.cluster.window_scale.shift(),
             protocol: config.cluster.protocol.number(),
             roles: roles.bits(),
-            also_macs: place.me.also_mac.len() as u8,
+            also_macs: local.me.also_mac.len() as u8,
             also_mac,
-            interfaces: u8::try_from(place.links.len()).unwrap_or(u8::MAX),
-            macs: of_all(place, |link| link.mac),
-            ifindexes: of_all(place, |link| link.index),
+            interfaces: u8::try_from(local.links.len()).unwrap_or(u8::MAX),
+            macs: of_all(local, |link| link.mac),
+            ifindexes: of_all(local, |link| link.index),
             data_servers: data_servers.try_into().unwrap_or(u16::MAX),
-            slot: (self.slot(place.address.into())).unwrap_or(NO_DATA_SERVER as u16), // 65535
+            slot: (self.slot(local.address.into())).unwrap_or(NO_DATA_SERVER as u16), // 65535
             ..Settings::default()
         };
         Ok(dataplane.set_settings(&settings)?)
@@ -89,21 +89,21 @@ pub fn note_front(dataplane: &Dataplane) -> Result<()> {
 
 /// How long a data server may go on sending while it hears no connection server but itself; 0 means forever, because
 /// there is no other one. The lease is half of `dead_after`. A connection server that takes this node for dead has not
-/// heard it for the whole of `dead_after` and has asked it before (`crates/core/src/pulse.rs`), so this node is silent
+/// heard it for the whole of `dead_after` and has asked it before (`crates/core/src/liveness.rs`), so this node is silent
 /// by then.
-fn lease(place: &Place) -> u32 {
-    let mut others = (place.config.connection_servers()).filter(|node| node.name != place.me.name);
+fn lease(local: &LocalNode) -> u32 {
+    let mut others = (local.config.connection_servers()).filter(|node| node.name != local.me.name);
     if others.next().is_none() {
         return 0;
     }
-    let half = nanoseconds(place.config.cs.dead_after / 2) >> SENT_SHIFT;
+    let half = nanoseconds(local.config.cs.dead_after / 2) >> SENT_SHIFT;
     u32::try_from(half).unwrap_or(u32::MAX)
 }
 
 /// Since when this connection server has been in front, as the programs' maps say, which may be older than this daemon.
 /// If the maps are new, they know no connections from before, and this is the present time.
-fn since(dataplane: &Dataplane, place: &Place) -> Result<u32> {
-    if !place.me.roles.is_cs() {
+fn since(dataplane: &Dataplane, local: &LocalNode) -> Result<u32> {
+    if !local.me.roles.is_cs() {
         return Ok(0);
     }
     let before = dataplane.settings()?.since_ms;
@@ -120,14 +120,14 @@ fn milliseconds_now() -> u32 {
     (now as u32).max(1)
 }
 
-/// Some value of each interface. Places that are left over repeat the value of the first interface.
-fn of_all<T: Copy>(place: &Place, of: impl Fn(&Link) -> T) -> [T; MAX_INTERFACES as usize] {
-    std::array::from_fn(|at| of(place.links.get(at).unwrap_or(&place.link)))
+/// Some value of each interface. MaglevSlots that are left over repeat the value of the first interface.
+fn of_all<T: Copy>(local: &LocalNode, of: impl Fn(&Link) -> T) -> [T; MAX_INTERFACES as usize] {
+    std::array::from_fn(|at| of(local.links.get(at).unwrap_or(&local.link)))
 }
 
 /// The key for cookies that a cluster key gives. It is 0 except on connection servers, because only they make cookies.
-fn cookie_words(place: &Place, key: Option<&Key>) -> [u64; 2] {
-    key.filter(|_| place.me.roles.is_cs())
+fn cookie_words(local: &LocalNode, key: Option<&Key>) -> [u64; 2] {
+    key.filter(|_| local.me.roles.is_cs())
         .and_then(Key::secret)
         .map_or([0; 2], |secret| secret.cookie().words())
 }

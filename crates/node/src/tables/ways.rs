@@ -15,7 +15,7 @@ use baton_net::{Hop, Link};
 use baton_wire::{Address, KeyRing};
 
 use super::Tables;
-use crate::local_node::Place;
+use crate::local_node::LocalNode;
 
 impl Tables {
     /// Gives these nodes slots. Nodes of an earlier configuration keep serving the connections that they have.
@@ -30,7 +30,7 @@ impl Tables {
     pub fn write_hop(
         &mut self,
         dataplane: &Dataplane,
-        place: &Place,
+        local: &LocalNode,
         keys: &KeyRing,
         (address, hop): (Ipv4Addr, Option<Hop>),
     ) -> Result<()> {
@@ -43,9 +43,9 @@ impl Tables {
             Hop::Local => 0,
             Hop::Next(_) => self.channels.to(address),
         };
-        let mut way = data_server(address, &hop, &place.link, channel);
+        let mut way = data_server(address, &hop, &local.link, channel);
         way.key = keys.with(address).current.words();
-        let is_cs = (place.config.node_at(address.into())).is_some_and(|node| node.roles.is_cs());
+        let is_cs = (local.config.node_at(address.into())).is_some_and(|node| node.roles.is_cs());
         if let Some(server) = dataplane.as_data_server() {
             server.set_peer(address, &way)?;
             self.write_sender(server, address, &way, is_cs)?;
@@ -62,7 +62,7 @@ impl Tables {
             way.flags |= DATA_SERVER_DEAF as u8; // a bit that C keeps in a byte
         }
         if let Some(slot) = self.slots.slot(address.into()) {
-            if place.me.roles.is_cs() && dataplane.data_server(slot.into())?.address != way.address
+            if local.me.roles.is_cs() && dataplane.data_server(slot.into())?.address != way.address
             {
                 dataplane.clear_tally(Tallied::DataServer(slot.into()))?;
             }
@@ -142,16 +142,16 @@ impl Tables {
     }
 
     /// The slots of all data servers, by address.
-    pub fn slots_of(&self, place: &Place) -> HashMap<Address, u16> {
-        let addresses = place.config.data_servers().map(|node| node.address.ip());
+    pub fn slots_of(&self, local: &LocalNode) -> HashMap<Address, u16> {
+        let addresses = local.config.data_servers().map(|node| node.address.ip());
         addresses
             .filter_map(|ip| Some((ip.into(), self.slot(ip.into())?)))
             .collect()
     }
 
     /// The addresses of all data servers, by slot.
-    pub fn addresses(&self, place: &Place) -> HashMap<u16, Ipv4Addr> {
-        data_server_addresses(&place.config)
+    pub fn addresses(&self, local: &LocalNode) -> HashMap<u16, Ipv4Addr> {
+        data_server_addresses(&local.config)
             .into_iter()
             .filter_map(|address| Some((self.slot(address.into())?, address)))
             .collect()

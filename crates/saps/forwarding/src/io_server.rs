@@ -196,7 +196,9 @@ impl Inner {
         let listeners = match baton_net::listeners::listeners() {
             Ok(listeners) => listeners,
             // Without the list, a node learns that a port is taken when it asks for it.
-            Err(error) => return tracing::debug!(%error, "what listens here is not known"),
+            Err(error) => {
+                return tracing::debug!(%error, "cannot list the listening sockets of this host");
+            }
         };
         let addresses = &self.settings.cluster_addresses;
         let after = self.nodes.sockets();
@@ -207,7 +209,7 @@ impl Inner {
             tracing::info!(
                 port,
                 ?families,
-                "another program of this host has this port: programs of application nodes cannot listen on it"
+                "another program on this host uses this port: programs on application nodes cannot listen on it"
             );
         }
     }
@@ -229,7 +231,7 @@ async fn accept_nodes(inner: Arc<Inner>, mut acceptor: Box<dyn Acceptor>) {
                 nodes.spawn(serve_node(Arc::clone(&inner), handshake));
             }
             Err(error) => {
-                tracing::warn!(%error, "no channel can be accepted");
+                tracing::warn!(%error, "cannot accept a channel");
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
@@ -281,7 +283,7 @@ async fn watch_events(inner: &Arc<Inner>, node: u64, shared: &Arc<Shared>, mut e
                 if let Err(errno) = listening {
                     Tally::count(&inner.tally.listens_refused);
                     let error = error(errno);
-                    tracing::warn!(port, ?families, %error, "a node cannot listen");
+                    tracing::warn!(port, ?families, %error, "cannot listen on this port for an application node");
                     // The nodes get the list before this answer, so that the next program is refused at once.
                     inner.look_at_taken();
                 }

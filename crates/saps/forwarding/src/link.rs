@@ -77,7 +77,7 @@ async fn greet(shared: &Shared) -> io::Result<()> {
     heard.map_err(|_| {
         io::Error::new(
             io::ErrorKind::TimedOut,
-            "the other end of the channel said no Hello",
+            "the other end of the channel sent no Hello",
         )
     })
 }
@@ -132,7 +132,7 @@ fn take(channel: &mut Channel, peer: SocketAddr, epoch: u32, frame: Frame) -> io
     // does not fill the disk.
     let times = channel.counters().broken_rules();
     if times.is_power_of_two() {
-        tracing::warn!(%peer, %fault, times, "the other end of a channel broke a rule");
+        tracing::warn!(%peer, %fault, times, "the other end of a channel sent a frame that it must not send");
     }
     Ok(())
 }

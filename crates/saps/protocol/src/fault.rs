@@ -16,19 +16,19 @@ pub enum Fault {
         epoch: u32,
     },
     /// The frame is about a connection that does not exist; it is ignored.
-    #[error("a frame about connection {}, which there is not", tag.0)]
+    #[error("a frame about connection {}, which does not exist", tag.0)]
     UnknownTag {
         /// The connection's tag.
         tag: Tag,
     },
     /// The frame asks for a second listener of the same number; it is ignored.
-    #[error("a listener with number {}, which is not free", listener.0)]
+    #[error("a second listener with number {}, which is in use", listener.0)]
     ListenerInUse {
         /// The listener's number.
         listener: ListenerTag,
     },
     /// The frame has more bytes than the receiver has room for; the connection is reset.
-    #[error("{by} bytes more of connection {} than it may send", tag.0)]
+    #[error("{by} bytes of connection {} beyond its credit", tag.0)]
     BeyondCredit {
         /// The connection's tag.
         tag: Tag,
@@ -36,13 +36,13 @@ pub enum Fault {
         by: u64,
     },
     /// The frame has a smaller limit than before; it is ignored.
-    #[error("connection {} was given less room than before", tag.0)]
+    #[error("a credit limit of connection {} that is lower than before", tag.0)]
     CreditShrunk {
         /// The connection's tag.
         tag: Tag,
     },
     /// The frame has bytes behind the end of the connection's bytes; the connection is reset.
-    #[error("more bytes of connection {} behind their end", tag.0)]
+    #[error("bytes of connection {} after its end", tag.0)]
     AfterShutdown {
         /// The connection's tag.
         tag: Tag,
@@ -55,20 +55,20 @@ pub enum Fault {
         tag: Tag,
     },
     /// The frame answers what was not asked, or has bytes before the answer; the connection is reset.
-    #[error("connection {} is not where this frame belongs", tag.0)]
+    #[error("a frame that is not allowed in the state of connection {}", tag.0)]
     OutOfPlace {
         /// The connection's tag.
         tag: Tag,
     },
     /// The first frame was no Hello, or a later one was a Hello. The channel must be given up.
-    #[error("the channel did not begin with one Hello")]
+    #[error("the channel did not begin with exactly one Hello")]
     Hello,
     /// The frame is one that only this end's side may send. The channel must be given up.
-    #[error("the other end is not of the side that it speaks for")]
+    #[error("the other end sent a frame that only this side may send")]
     WrongSide,
     /// The other end goes on to send what must be answered and does not read the answers. The channel must be given
     /// up.
-    #[error("the other end does not read: {MAX_ANSWERS} answers wait for it")]
+    #[error("the other end does not read: {MAX_ANSWERS} answers wait to be sent to it")]
     Unread,
 }
 

@@ -169,7 +169,7 @@ impl Agent {
             };
             let Some(event) = event else {
                 return Err(Error::System {
-                    doing: "hear of the programs' sockets".into(),
+                    doing: "read the events of the programs' sockets".into(),
                     cause: std::io::ErrorKind::BrokenPipe.into(),
                 });
             };
@@ -196,7 +196,7 @@ impl Agent {
                 } => setters.set(connection, options),
                 AppEvent::BindTaken { wanted } => warn!(
                     port = wanted.port(),
-                    "a program was refused bind() to {wanted} with EADDRINUSE: at the I/O server another program has the port; see `ss -ltnp` there"
+                    "a program was refused bind() to {wanted} with EADDRINUSE: at the I/O server another program uses the port; see `ss -ltnp` there"
                 ),
             }
         }

@@ -135,7 +135,7 @@ async fn serve<F: Far>(
     };
     // Without this the program would see its loopback address: wrong, but no reason to refuse the connection.
     if let Err(error) = maps.answer(call.cookie, connected.local) {
-        debug!(%error, "a connection's own address");
+        debug!(%error, "cannot note a connection's own address for its program");
     }
     let known = setters.know(call.cookie, connected.stream.setter());
     match answer(call.at, port, call.cookie).await {

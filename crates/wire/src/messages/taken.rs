@@ -89,7 +89,7 @@ pub enum TakenRefusal {
     #[error("it is taking the entries of another node: wait for that migration's end")]
     Busy,
     /// The receiver knows no such migration.
-    #[error("its daemon has begun anew meanwhile: migrate once more")]
+    #[error("its daemon has restarted meanwhile: migrate once more")]
     Unknown,
     /// The receiver cannot write to its table.
     #[error("it cannot write to its TCP table: its log says why")]

@@ -7,7 +7,7 @@
 pub enum Error {
     /// The opcode is one that this version does not know.
     #[error(
-        "the peer sent opcode {opcode:#06x}, which EOP up to extension 1 has not; \
+        "the peer sent opcode {opcode:#06x}, which EOP up to extension 1 does not have; \
          it is of another version, or does not speak EOP"
     )]
     Opcode {
@@ -35,7 +35,7 @@ pub enum Error {
         kind: u8,
     },
     /// The fixed fields of a HELLO or WELCOME are not those that they must be.
-    #[error("the peer's HELLO or WELCOME has not the fields that it must have")]
+    #[error("the peer's HELLO or WELCOME does not have the fields that it must have")]
     Magic,
     /// The stream ended within a message.
     #[error("the peer's stream ended within a message")]

@@ -200,7 +200,7 @@ impl Session {
                     return Ok(stream);
                 }
                 Err(error) => {
-                    debug!(%to, %error, "redirected to where nobody answers");
+                    debug!(%to, %error, "the server that the redirect names does not answer");
                     self.client.handle_unreachable()?;
                 }
             }

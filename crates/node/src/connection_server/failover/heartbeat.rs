@@ -74,7 +74,7 @@ impl Heartbeat {
         let thread = std::thread::Builder::new().name("failover".into());
         let beat = move || {
             if let Err(error) = sys::run_first() {
-                debug!("the thread of failover does not run before others: {error}");
+                debug!("the failover thread gets no priority over other threads: {error}");
             }
             runtime.block_on(self.run(&socket));
         };
@@ -192,7 +192,7 @@ impl Heartbeat {
 /// Logs that a node's messages are refused, for which reason, and what follows from that.
 pub fn warn_of_unintelligible(sender: Ipv4Addr, reject: Reject) {
     warn!(
-        "{sender} is there, but nobody is understood here: {reject}. Has this node the cluster's key, version and time? Meanwhile it does not take the cluster addresses"
+        "messages from {sender} arrive, but this node can accept none from any node: {reject}. Check that it has the cluster's key, the same version of baton and the right time; until then it does not take the cluster addresses"
     );
 }
 

@@ -45,7 +45,10 @@ impl Leftovers {
 
 fn forget(entries: &Entries, last: Tick) {
     match entries.forget_until(last) {
-        Ok(count) => debug!(count, "TCB entries from earlier in front are forgotten"),
+        Ok(count) => debug!(
+            count,
+            "removed the TCB entries from an earlier time in front"
+        ),
         Err(error) => logged(Err(error.into())),
     }
 }

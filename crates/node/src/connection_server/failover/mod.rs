@@ -34,8 +34,8 @@ use self::{
 };
 use crate::status;
 use crate::{
-    daemon::Daemon, local_node::Place, locked::locked, logging::logged, network::announcer,
-    tables::settings,
+    connection_server::ConnectionServer, daemon::Daemon, local_node::LocalNode, locked::locked,
+    logging::logged, network::announcer, tables::settings,
 };
 
 /// How long packets may still come here after the addresses have gone to another node, which tells the LAN three times.
@@ -56,8 +56,8 @@ pub struct Running {
 }
 
 /// Waits for the next decision; never returns if this node takes no part in failover.
-pub async fn decision(running: &mut Option<Running>) -> Action {
-    let decided = match running {
+pub async fn decision(server: &mut Option<ConnectionServer>) -> Action {
+    let decided = match server.as_mut().and_then(|server| server.failover.as_mut()) {
         Some(running) => running.decided.recv().await,
         None => None,
     };
@@ -68,30 +68,39 @@ pub async fn decision(running: &mut Option<Running>) -> Action {
 }
 
 impl Daemon {
+    /// The handle to failover; `None` if this node takes no part in it.
+    fn failover(&self) -> Option<&Running> {
+        self.connection_server.as_ref()?.failover.as_ref()
+    }
+
+    fn failover_mut(&mut self) -> Option<&mut Running> {
+        self.connection_server.as_mut()?.failover.as_mut()
+    }
+
     /// Takes part in failover from now on, if this node is a candidate for addresses that baton moves. If an address is
     /// here already, an earlier daemon has left it, and this node goes on being in front.
     pub(crate) async fn start_failover(&mut self) -> Result<()> {
-        let place = &self.place;
-        let failover = place.config.failover_of(&place.me.name);
+        let local = &self.local;
+        let failover = local.config.failover_of(&local.me.name);
         let Some(failover) = failover.filter(|found| found.address == FrontAddress::Managed) else {
             return Ok(());
         };
         let mut holds = false;
-        for address in place.fronted() {
-            let (netlink, interface) = (&place.netlink, &place.link.name);
+        for address in local.fronted() {
+            let (netlink, interface) = (&local.netlink, &local.link.name);
             holds |= netlink.has_address(interface, address.ip()).await?;
         }
         let epoch = Instant::now();
         let (now, own) = (
             Moment::after_epoch(Duration::ZERO),
-            Address::from(place.address),
+            Address::from(local.address),
         );
         let rules = Rules {
-            candidates: candidates(&place.config),
+            candidates: candidates(&local.config),
             detection: failover.detection,
             preempt: failover.preempt,
         };
-        let last = last_epoch(&epoch_file(place));
+        let last = last_epoch(&epoch_file(local));
         let machine = match holds {
             true => Failover::front(now, own, rules, last.max(1)),
             false => Failover::standby(now, own, rules, last),
@@ -105,11 +114,11 @@ impl Daemon {
             ended: AtomicBool::new(false),
         });
         let (sender, decided) = mpsc::unbounded_channel();
-        let others = candidates(&place.config).into_iter();
+        let others = candidates(&local.config).into_iter();
         let heartbeat = Heartbeat {
             shared: Arc::clone(&shared),
-            own: place.address,
-            protocol: place.config.cluster.protocol.number(),
+            own: local.address,
+            protocol: local.config.cluster.protocol.number(),
             others: (others.filter(|one| *one != own).filter_map(Address::ipv4)).collect(),
             refused: self.dataplane.refused_nodes()?,
             decided: sender,
@@ -117,13 +126,15 @@ impl Daemon {
         heartbeat.start()?;
         let left = self.dataplane.as_connection_server().filter(|_| !holds);
         let leftovers = left.map(Leftovers::leave).transpose()?;
-        self.failover = Some(Running {
-            shared,
-            decided,
-            holds,
-            announcing: None,
-            leftovers,
-        });
+        if let Some(server) = &mut self.connection_server {
+            server.failover = Some(Running {
+                shared,
+                decided,
+                holds,
+                announcing: None,
+                leftovers,
+            });
+        }
         self.tell_where_this_is();
         Ok(())
     }
@@ -131,13 +142,13 @@ impl Daemon {
     /// Waits until a candidate is known to be in front, but at most `SETTLING`. Acts on decisions meanwhile.
     pub(crate) async fn await_front(&mut self) {
         let begun = Instant::now();
-        while let Some(running) = &self.failover {
+        while let Some(running) = self.failover() {
             let known = running.machine().who(running.shared.now()).is_some();
             if begun.elapsed() >= SETTLING || known && running.decided.is_empty() {
                 return;
             }
             let wait = Duration::from_millis(10);
-            if let Ok(action) = timeout(wait, decision(&mut self.failover)).await {
+            if let Ok(action) = timeout(wait, decision(&mut self.connection_server)).await {
                 self.follow_failover(action).await;
             }
         }
@@ -148,8 +159,8 @@ impl Daemon {
         match action {
             Action::Take { epoch } => {
                 info!(epoch, "in front: takes the cluster addresses");
-                logged(write_epoch(&epoch_file(&self.place), epoch));
-                let left = self.failover.as_mut().and_then(|f| f.leftovers.take());
+                logged(write_epoch(&epoch_file(&self.local), epoch));
+                let left = self.failover_mut().and_then(|f| f.leftovers.take());
                 if let Some((left, server)) = left.zip(self.dataplane.as_connection_server()) {
                     logged(left.forget(server));
                 }
@@ -163,27 +174,29 @@ impl Daemon {
                 logged(self.look_after_the_dead());
             }
             Action::Yield { to } => {
-                let name = self.place.config.node_at(to.ip());
+                let name = self.local.config.node_at(to.ip());
                 let name = name.map_or("?", |node| node.name.as_str());
                 info!(
                     to = name,
-                    "not in front any more: lets go of the cluster addresses"
+                    "no longer in front: gives up the cluster addresses"
                 );
                 let places = self.held_places();
                 self.hold(false);
-                if let Some(announcing) = self.failover.as_mut().and_then(|f| f.announcing.take()) {
+                if let Some(announcing) = self.failover_mut().and_then(|f| f.announcing.take()) {
                     announcing.abort();
                 }
                 logged(self.give_up(&places).await);
                 let left = self.dataplane.as_connection_server().map(Leftovers::leave);
-                match (left.transpose(), &mut self.failover) {
+                match (left.transpose(), self.failover_mut()) {
                     (Ok(left), Some(running)) => running.leftovers = left,
                     (Ok(_), None) => {}
                     (Err(error), _) => logged(Err(error)),
                 }
             }
             Action::Announce => {
-                warn!("another candidate believed to be in front as well: tells the LAN again");
+                warn!(
+                    "another candidate took itself to be in front as well: announces the addresses again"
+                );
                 self.announce_front();
             }
             // The thread sends these messages itself.
@@ -194,7 +207,7 @@ impl Daemon {
     /// Lets another candidate take over, if one lives, and waits until clients' packets have followed. Called before
     /// this node is taken down.
     pub(crate) async fn hand_over(&mut self) {
-        let failover = self.place.config.failover.as_ref();
+        let failover = self.local.config.failover.as_ref();
         if failover.is_some_and(|found| found.address == FrontAddress::Routed) {
             // The program that announces the addresses from lo withdraws them when they leave lo, and the routers
             // follow.
@@ -209,11 +222,11 @@ impl Daemon {
             }
             sleep(LINGER).await;
         }
-        let Some(running) = &self.failover else {
+        let Some(running) = self.failover() else {
             return;
         };
         let now = running.shared.now();
-        let detection = (self.place.config.failover.as_ref()).map(|found| found.detection);
+        let detection = (self.local.config.failover.as_ref()).map(|found| found.detection);
         let begun = {
             let mut machine = running.machine();
             let next = machine.next(now);
@@ -224,7 +237,7 @@ impl Daemon {
             let mut decisions = Vec::new();
             let yielded = async {
                 loop {
-                    let action = decision(&mut self.failover).await;
+                    let action = decision(&mut self.connection_server).await;
                     decisions.push(action);
                     if let Action::Yield { .. } = action {
                         return;
@@ -249,7 +262,7 @@ impl Daemon {
     /// Begins to hand over to the candidate at `to`, which takes the addresses at once. Returns `false` if this node is
     /// not in front or does not hear that candidate.
     pub(crate) fn hand_front_to(&mut self, to: Ipv4Addr) -> bool {
-        let Some(running) = &self.failover else {
+        let Some(running) = self.failover() else {
             return false;
         };
         let begun = (running.machine()).hand_to(running.shared.now(), to.into());
@@ -260,13 +273,13 @@ impl Daemon {
     /// Gives the failover thread the times and keys of a reloaded configuration.
     pub(crate) fn retime_failover(&mut self) {
         let trust = self.trust();
-        if let (Some(running), Some(failover)) = (&self.failover, &self.place.config.failover) {
+        if let (Some(running), Some(failover)) = (self.failover(), &self.local.config.failover) {
             let (detection, preempt) = (failover.detection, failover.preempt);
             let mut machine = running.machine();
             machine.retime(detection, preempt);
             locked(&running.shared.clock).retime(usual_look(detection));
             let mut trusted = locked(&running.shared.trust);
-            let others = candidates(&self.place.config).into_iter();
+            let others = candidates(&self.local.config).into_iter();
             let mut others = others.filter_map(Address::ipv4);
             if others.any(|one| trusted.keys.with(one) != trust.keys.with(one)) {
                 machine.rekey(running.shared.now());
@@ -280,36 +293,36 @@ impl Daemon {
     /// Returns the interfaces that are to have a cluster address which this node needs: the one at which ARP finds the
     /// address, or `lo`, at which the LAN does not learn of it and a data server's sockets can use it, or both.
     pub(crate) fn holders(&self, address: ClusterAddress) -> Vec<String> {
-        let place = &self.place;
-        let Some(failover) = &place.config.failover else {
-            return vec![place.holds_at(address).to_owned()];
+        let local = &self.local;
+        let Some(failover) = &local.config.failover else {
+            return vec![local.holds_at(address).to_owned()];
         };
-        let is_candidate = place.config.fronts(&place.me, address);
-        let is_served = place
+        let is_candidate = local.config.fronts(&local.me, address);
+        let is_served = local
             .config
-            .cluster_addresses_of(&place.me.name)
+            .cluster_addresses_of(&local.me.name)
             .contains(&address)
-            || self.leaving.addresses().any(|left| left == address);
+            || self.deconfigured.addresses().any(|left| left == address);
         let mut holders = Vec::new();
         if is_served || is_candidate && failover.address == FrontAddress::Routed {
             holders.push("lo".to_owned());
         }
-        if is_candidate && self.failover.as_ref().is_some_and(|running| running.holds) {
-            holders.push(place.link.name.clone());
+        if is_candidate && self.failover().is_some_and(|running| running.holds) {
+            holders.push(local.link.name.clone());
         }
         holders
     }
 
     /// Notes that a message of another node was understood.
     pub(crate) fn note_understood(&self) {
-        if let Some(running) = &self.failover {
+        if let Some(running) = self.failover() {
             running.machine().handle_understood();
         }
     }
 
     /// Notes that a message of a node of the cluster could not be understood. Warns if that is news.
     pub(crate) fn note_unintelligible(&self, from: Ipv4Addr, reject: Reject) {
-        if let Some(running) = &self.failover {
+        if let Some(running) = self.failover() {
             let is_news = running
                 .machine()
                 .handle_unintelligible(running.shared.now(), from.into());
@@ -321,10 +334,10 @@ impl Daemon {
 
     /// Returns the state of failover as `baton status` shows it; `None` if this node is no candidate.
     pub(crate) fn failover_status(&self) -> Option<status::Failover> {
-        let place = &self.place;
-        let failover = place.config.failover.as_ref()?;
+        let local = &self.local;
+        let failover = local.config.failover.as_ref()?;
         let named = |address: Address| {
-            let node = place.config.node_at(address.ip());
+            let node = local.config.node_at(address.ip());
             node.map(|node| node.name.to_string())
         };
         let candidates = failover
@@ -332,8 +345,8 @@ impl Daemon {
             .iter()
             .map(ToString::to_string)
             .collect();
-        let Some(running) = &self.failover else {
-            let takes_part = failover.candidates.contains(&place.me.name);
+        let Some(running) = self.failover() else {
+            let takes_part = failover.candidates.contains(&local.me.name);
             return takes_part.then(|| status::Failover {
                 state: failover.address.name().into(),
                 candidates,
@@ -357,22 +370,22 @@ impl Daemon {
 
     /// Whether this node takes part in failover and is not in front.
     pub(crate) fn is_on_standby(&self) -> bool {
-        self.failover.as_ref().is_some_and(|running| !running.holds)
+        self.failover().is_some_and(|running| !running.holds)
     }
 
     fn hold(&mut self, holds: bool) {
-        if let Some(running) = &mut self.failover {
+        if let Some(running) = self.failover_mut() {
             running.holds = holds;
         }
         self.tell_where_this_is();
     }
 
     fn announce_front(&mut self) {
-        let addresses: Vec<Ipv4Addr> = (self.place.fronted().into_iter())
+        let addresses: Vec<Ipv4Addr> = (self.local.fronted().into_iter())
             .filter_map(ClusterAddress::ipv4)
             .collect();
-        let announcing = announcer::announce_all(&self.place.link, &addresses);
-        if let Some(running) = &mut self.failover
+        let announcing = announcer::announce_all(&self.local.link, &addresses);
+        if let Some(running) = self.failover_mut()
             && let Some(before) = running.announcing.replace(announcing)
         {
             before.abort();
@@ -381,7 +394,7 @@ impl Daemon {
 
     /// Ends the failover thread, so that this node sends no more signs of life.
     pub(crate) fn stop_failover(&mut self) {
-        if let Some(running) = &self.failover {
+        if let Some(running) = self.failover() {
             running.shared.ended.store(true, Ordering::Relaxed);
             running.shared.told.notify_one();
         }
@@ -389,8 +402,8 @@ impl Daemon {
 
     fn trust(&self) -> Trust {
         Trust {
-            keys: self.keys.clone(),
-            clock_window: self.place.config.cluster.clock_window,
+            keys: self.messenger.keys.clone(),
+            clock_window: self.local.config.cluster.clock_window,
         }
     }
 }
@@ -415,8 +428,8 @@ fn candidates(config: &Config) -> Vec<Address> {
 
 /// The file in which a daemon leaves the epoch of its time in front to the next daemon. A reboot removes it together
 /// with the addresses.
-fn epoch_file(place: &Place) -> PathBuf {
-    place.config.local.run_dir.join("epoch")
+fn epoch_file(local: &LocalNode) -> PathBuf {
+    local.config.local.run_dir.join("epoch")
 }
 
 fn last_epoch(file: &Path) -> u64 {

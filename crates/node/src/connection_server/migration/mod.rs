@@ -7,12 +7,12 @@
 //!                                          transfer.rs: the daemon moves the addresses (failover)
 //! ```
 //!
-//! If a migration is asked for at another node than its source, that node orders it from the source (`errand.rs`).
+//! If a migration is asked for at another node than its source, that node orders it from the source (`order.rs`).
 //!
 //! A task on a thread of its own reads and writes the table and talks to the other node, because thousands of messages
 //! come in milliseconds and the daemon has other things to do. `baton_core::migration` makes the decisions.
 
-mod errand;
+mod order;
 mod request;
 mod state;
 mod table;
@@ -31,7 +31,7 @@ use baton_wire::KeyRing;
 use tokio::sync::{mpsc, watch};
 
 pub use self::{
-    errand::Afar,
+    order::Afar,
     state::{Doing, Ended, Running, State, Summary},
     task::COMMANDS,
 };
@@ -40,7 +40,7 @@ use self::{
     task::Task,
     transfer::{Pending, Transfer},
 };
-use crate::{local_node::Place, locked::locked, peers::keys};
+use crate::{local_node::LocalNode, locked::locked, peers::keys};
 
 /// The daemon's handle to the task that migrates: gives it orders, answers its transfers and reads its state.
 pub struct Migrations {
@@ -79,13 +79,13 @@ struct Order {
 
 impl Migrations {
     /// Starts the task, which ends with the daemon.
-    pub fn start(dataplane: &baton_dataplane::Dataplane, place: &Place) -> Result<Self> {
+    pub fn start(dataplane: &baton_dataplane::Dataplane, local: &LocalNode) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let (orders, order_receiver) = mpsc::channel(1);
         let (transfer_sender, transfers) = mpsc::channel(1);
-        let (wanted, wanted_receiver) = watch::channel(Wanted::of(place));
+        let (wanted, wanted_receiver) = watch::channel(Wanted::of(local));
         let table =
-            (dataplane.as_connection_server()).map(|server| Table::open(server, &place.links));
+            (dataplane.as_connection_server()).map(|server| Table::open(server, &local.links));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -93,7 +93,7 @@ impl Migrations {
         let task = {
             let _within = runtime.enter();
             Task::new(
-                place,
+                local,
                 table.transpose()?,
                 Arc::clone(&shared),
                 wanted_receiver,
@@ -113,8 +113,8 @@ impl Migrations {
     }
 
     /// Gives the task the configuration after a reload.
-    pub fn follow(&self, place: &Place) {
-        self.wanted.send_replace(Wanted::of(place));
+    pub fn follow(&self, local: &LocalNode) {
+        self.wanted.send_replace(Wanted::of(local));
     }
 
     /// Returns the state of the current or last migration, and the totals since the daemon started.
@@ -130,13 +130,13 @@ impl Shared {
 }
 
 impl Wanted {
-    fn of(place: &Place) -> Self {
+    fn of(local: &LocalNode) -> Self {
         let v4 = |node: &baton_config::Node| node.address.ipv4();
         Self {
-            keys: keys::key_ring(&place.config, &place.me),
-            clock_window: place.config.cluster.clock_window,
-            partners: request::partners(place).filter_map(v4).collect(),
-            nodes: (place.config.nodes.iter())
+            keys: keys::key_ring(&local.config, &local.me),
+            clock_window: local.config.cluster.clock_window,
+            partners: request::partners(local).filter_map(v4).collect(),
+            nodes: (local.config.nodes.iter())
                 .filter_map(|node| Some((v4(node)?, node.name.to_string())))
                 .collect(),
         }

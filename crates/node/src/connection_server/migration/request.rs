@@ -10,7 +10,7 @@ use super::{
     state::{Doing, Running},
 };
 use crate::status::speaks;
-use crate::{daemon::Daemon, local_node::Place, operator::control::Response};
+use crate::{daemon::Daemon, local_node::LocalNode, operator::control::Response};
 
 impl Daemon {
     /// Answers `baton migrate FROM TO`, which may be run at any node.
@@ -20,15 +20,15 @@ impl Daemon {
 
     /// Answers how the migration between these two nodes is getting on.
     pub(crate) fn answer_migration(&mut self, from: &str, to: &str) -> Response {
-        if from == self.place.me.name.as_str() {
+        if from == self.local.me.name.as_str() {
             return migration(self.migrations.state());
         }
         answered(self.told_of_migration(from, to))
     }
 
     fn migrate_from(&mut self, from: &str, to: &str) -> Result<State> {
-        let (source, target) = check(&self.place, from, to)?;
-        if source.name == self.place.me.name {
+        let (source, target) = check(&self.local, from, to)?;
+        if source.name == self.local.me.name {
             return self.migrate(from, to);
         }
         let ends = (v4(source)?, v4(target)?);
@@ -40,8 +40,8 @@ impl Daemon {
     /// # Errors
     /// The migration is not possible; the error says why, and what to do.
     pub(crate) fn migrate(&mut self, from: &str, to: &str) -> Result<State> {
-        let (_, to) = check(&self.place, from, to)?;
-        let is_partner = partners(&self.place).any(|node| node.name == to.name);
+        let (_, to) = check(&self.local, from, to)?;
+        let is_partner = partners(&self.local).any(|node| node.name == to.name);
         ensure!(
             is_partner,
             "{to} cannot take over from {from}: clients' packets for {from}'s cluster addresses never come to it; name both as candidates in [failover], or in the services' connection_servers",
@@ -66,7 +66,7 @@ impl Daemon {
         let mut state = self.migrations.shared.state();
         ensure!(
             state.running.is_none(),
-            "a migration to {} is on; wait for its end, `baton status` shows it",
+            "a migration to {} is under way; wait until it has ended (`baton status` shows it)",
             state.to.as_deref().unwrap_or("another node")
         );
         let sent = self.migrations.orders.try_send(order);
@@ -88,15 +88,15 @@ impl Daemon {
     /// the operator would wait for a timeout.
     pub(super) fn expect_to_be_heard(&self, name: &str, address: Ipv4Addr) -> Result<()> {
         let now = self.now();
-        if let Some(version) = self.versions.of(now, address) {
+        if let Some(version) = self.peers.versions.of(now, address) {
             bail!("{name} {}; nothing has moved", speaks(version));
         }
         let stale = self.dataplane.stale_senders()?;
-        if let Some(skew) = self.clocks.of(now, address, stale.get(&address))
+        if let Some(skew) = self.peers.clocks.of(now, address, stale.get(&address))
             && skew.refused
         {
             bail!(
-                "{name}'s clock is {} s off this node's, so that they refuse each other's messages: set both by NTP; nothing has moved",
+                "{name}'s clock differs from this node's by {} s, so they refuse each other's messages: set both by NTP; nothing has moved",
                 skew.ms.unsigned_abs().div_ceil(1000)
             );
         }
@@ -122,8 +122,8 @@ fn v4(node: &Node) -> Result<Ipv4Addr> {
 }
 
 /// Finds the two nodes, and makes the checks that do not depend on which node is asked.
-fn check<'a>(place: &'a Place, from: &str, to: &str) -> Result<(&'a Node, &'a Node)> {
-    let config = &place.config;
+fn check<'a>(local: &'a LocalNode, from: &str, to: &str) -> Result<(&'a Node, &'a Node)> {
+    let config = &local.config;
     let named = |name: &str| {
         let names: Vec<&str> = (config.connection_servers())
             .map(|node| node.name.as_str())
@@ -131,7 +131,7 @@ fn check<'a>(place: &'a Place, from: &str, to: &str) -> Result<(&'a Node, &'a No
         config.node_named(name).with_context(|| {
             format!(
                 "there is no node {name} in {}; connection servers are {}",
-                place.file.display(),
+                local.file.display(),
                 names.join(", ")
             )
         })
@@ -160,11 +160,11 @@ fn check<'a>(place: &'a Place, from: &str, to: &str) -> Result<(&'a Node, &'a No
 }
 
 /// Returns the other connection servers to which clients' packets for this node's cluster addresses may come.
-pub fn partners(place: &Place) -> impl Iterator<Item = &Node> {
-    let config = &place.config;
-    let fronted = place.fronted();
+pub fn partners(local: &LocalNode) -> impl Iterator<Item = &Node> {
+    let config = &local.config;
+    let fronted = local.fronted();
     config.connection_servers().filter(move |node| {
         let shares = |address| config.fronts(node, address);
-        node.name != place.me.name && fronted.iter().any(|address| shares(*address))
+        node.name != local.me.name && fronted.iter().any(|address| shares(*address))
     })
 }

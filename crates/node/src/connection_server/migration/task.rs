@@ -29,7 +29,7 @@ use super::{
     transfer::Transfer,
     ways::Ways,
 };
-use crate::{local_node::Place, logging::logged, peers::heartbeat::clock_now};
+use crate::{local_node::LocalNode, logging::logged, peers::heartbeat::clock_now};
 
 /// At most this many messages are read before the task looks at anything else.
 const AT_ONCE: usize = 64;
@@ -73,19 +73,19 @@ struct Outbound {
 
 impl Task {
     pub fn new(
-        place: &Place,
+        local: &LocalNode,
         table: Option<Table>,
         shared: Arc<Shared>,
         wanted: watch::Receiver<Wanted>,
         orders: mpsc::Receiver<Order>,
         transfers: mpsc::Sender<Transfer>,
     ) -> Result<Self> {
-        let socket = LccpSocket::open(place.address, place.config.cluster.protocol.number())?;
+        let socket = LccpSocket::open(local.address, local.config.cluster.protocol.number())?;
         socket.hear_only(&COMMANDS)?;
         Ok(Self {
             socket,
             table,
-            ways: Ways::of(place),
+            ways: Ways::of(local),
             shared,
             wanted,
             orders,
@@ -100,7 +100,7 @@ impl Task {
     pub fn start(self, runtime: Runtime) -> Result<()> {
         let run = move || {
             if let Err(error) = sys::run_first() {
-                debug!("TCB entries go over with the priority of the rest: {error}");
+                debug!("the migration thread gets no priority over other threads: {error}");
             }
             runtime.block_on(self.run());
         };
@@ -233,7 +233,7 @@ impl Task {
                 totals.left_out += took.left_out.iter().copied().map(u64::from).sum::<u64>();
             }
             Err(error) => {
-                error!("takes no more TCB entries: {error:#}");
+                error!("cannot write TCB entries, and takes no more: {error:#}");
                 self.receiver.fail();
             }
         }
@@ -317,7 +317,7 @@ impl Task {
         match table.hold(LONGEST_HOLD) {
             Ok(()) => outbound.sender.held(),
             Err(error) => {
-                error!("cannot have requests wait: {error:#}");
+                error!("cannot hold back first requests: {error:#}");
                 outbound.sender.abort();
             }
         }
@@ -448,7 +448,7 @@ fn explain(failure: &Failure, to: &str) -> String {
             "the TCP table could not be read: this node's log says why; nothing has moved".into()
         }
         Failure::LastPassLost(_) => format!(
-            "{to} has the cluster addresses, but did not take what had changed last; connections that this is about are found by asking the data servers (cs_claim), and stay where they are"
+            "{to} has the cluster addresses, but did not take the last changes; the connections concerned are found by asking the data servers (cs_claim), and stay where they are"
         ),
     }
 }

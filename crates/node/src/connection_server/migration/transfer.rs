@@ -47,11 +47,11 @@ impl Daemon {
         }
         if !self.hand_front_to(to) {
             let _ = done.send(Err(
-                "this node is not in front any more, or does not hear the other one".into(),
+                "this node is no longer in front, or does not hear the other one".into(),
             ));
             return;
         }
-        let detection = (self.place.config.failover.as_ref()).map(|found| found.detection);
+        let detection = (self.local.config.failover.as_ref()).map(|found| found.detection);
         self.migrations.pending = Some(Pending {
             done,
             until: Instant::now() + detection.unwrap_or_default() + SLACK,
@@ -76,7 +76,7 @@ impl Daemon {
 
     /// Whether baton moves the cluster addresses between candidates.
     pub(super) fn moves_addresses(&self) -> bool {
-        let failover = self.place.config.failover.as_ref();
+        let failover = self.local.config.failover.as_ref();
         failover.is_some_and(|found| found.address == FrontAddress::Managed)
     }
 

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use baton_abi::DataServer;
 use baton_net::{Hop, Link, Netlink};
 
-use crate::{local_node::Place, network::next_hops, tables};
+use crate::{local_node::LocalNode, network::next_hops, tables};
 
 pub struct Ways {
     netlink: Netlink,
@@ -13,10 +13,10 @@ pub struct Ways {
 }
 
 impl Ways {
-    pub fn of(place: &Place) -> Self {
+    pub fn of(local: &LocalNode) -> Self {
         Self {
-            netlink: place.netlink.clone(),
-            link: place.link.clone(),
+            netlink: local.netlink.clone(),
+            link: local.link.clone(),
         }
     }
 

@@ -52,7 +52,7 @@ where
     if magic != *MAGIC {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "what connected does not speak as an application node",
+            "the program that connected does not speak the protocol of an application node",
         ));
     }
     let [node, greeting] = [read(stream).await?, read(stream).await?];
@@ -94,7 +94,7 @@ fn refused(error: io::Error) -> io::Error {
     match error.kind() {
         UnexpectedEof | ConnectionReset => io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "what is there refuses this node: it has another cluster key, or is no I/O server; compare key_file and [forwarding] port on both nodes",
+            "the other end refuses this node: it has another cluster key, or is no I/O server; compare key_file and [forwarding] port on both nodes",
         ),
         _ => error,
     }

@@ -40,13 +40,13 @@ pub enum FrameError {
         min: usize,
     },
     /// A part of the frame that must be zero in this version is not.
-    #[error("{kind:?} has something where version {VERSION} has zeros")]
+    #[error("{kind:?} has other bytes than zeros where version {VERSION} has zeros")]
     NotZero {
         /// The frame's kind.
         kind: Kind,
     },
     /// A field has a value without a meaning.
-    #[error("{kind:?} has {value} as its {field}, which means nothing")]
+    #[error("{kind:?} has {value} as its {field}, which is not a valid value")]
     Value {
         /// The frame's kind.
         kind: Kind,

@@ -164,7 +164,7 @@ fn a_muster_finds_who_is_not_at_rest() {
     node.run(&ack.frame());
     let elsewhere = Connection::open(&node, get("/ds2/"));
     let found = || {
-        let found = orphans.muster(0).unwrap();
+        let found = orphans.find_flows(0).unwrap();
         let mut clients: Vec<_> = found.iter().map(|(key, _)| key.ends().0).collect();
         clients.sort_unstable();
         clients

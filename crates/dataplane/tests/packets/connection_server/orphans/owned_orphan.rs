@@ -106,7 +106,7 @@ fn it_is_found_and_known_by_what_is_kept() {
     entry.state &= TCB_AT_DOOR as u8;
     assert_ne!(entry.request_seq, kept.request_seq);
     node.connection_server().set_tcb(&key, &entry).unwrap();
-    let found = orphans.muster(0).unwrap();
+    let found = orphans.find_flows(0).unwrap();
     assert!(found.iter().any(|(at, _)| *at == key));
 
     let mut known = change(&node, &connection, &kept, 0, 0);
@@ -221,7 +221,7 @@ fn kill_owner(node: &Node) {
 fn who_is_at_rest_goes_elsewhere_with_its_next_request() {
     let (node, orphans) = node();
     let mut connection = at_rest(&node);
-    assert!(orphans.muster(0).unwrap().is_empty());
+    assert!(orphans.find_flows(0).unwrap().is_empty());
     kill_owner(&node);
     node.run(&connection.empty().frame()).expect(Drop, WAITS);
     let request = connection.data(get("/ds2/a"));
@@ -239,7 +239,7 @@ fn who_is_at_rest_goes_elsewhere_with_its_next_request() {
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
     let entry = connection.entry(&node);
-    assert_eq!(orphans.muster(1).unwrap().len(), 1);
+    assert_eq!(orphans.find_flows(1).unwrap().len(), 1);
     assert_eq!(u32::from(entry.state), TCB_AT_DOOR);
 }
 

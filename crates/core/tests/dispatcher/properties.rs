@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::asker::{Asker, Heard, REST};
+use baton_core::dispatcher::{DispatcherClient, Heard, REST};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ proptest! {
         acts in vec(act(), 1..120),
         first in prop_oneof![Just(0), Just(u64::MAX - 3), any::<u64>()],
     ) {
-        let mut asker = Asker::new(first);
+        let mut client = DispatcherClient::new(first);
         let (mut now, mut questions) = (0u64, 0usize);
         // For each open question: the number of the message, and when it was asked.
         let mut open: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
@@ -58,7 +58,7 @@ proptest! {
         for act in acts {
             match act {
                 Act::Ask => {
-                    match asker.ask(at(now), at(now) + PATIENCE, flow(questions as u16), questions) {
+                    match client.ask(at(now), at(now) + PATIENCE, flow(questions as u16), questions) {
                         Ok(number) => {
                             prop_assert!(numbers.iter().all(|(_, known)| *known != number));
                             numbers.push((questions, number));
@@ -67,7 +67,7 @@ proptest! {
                         Err(back) => {
                             prop_assert_eq!(back, questions);
                             // A dispatcher that has answered lately does not count as dead.
-                            prop_assert!(now > last_answer || asker.counts().late > 0);
+                            prop_assert!(now > last_answer || client.counts().late > 0);
                         }
                     }
                     questions += 1;
@@ -84,8 +84,8 @@ proptest! {
                         Kind::OtherFlow => reply(flow(u16::MAX), number, Some(server(11))),
                         Kind::Ahead => reply(own, number.wrapping_add(1000), Some(server(11))),
                     };
-                    let lies = asker.counts().lie;
-                    let heard = asker.handle_reply(at(now), &said, |_, found| found == server(11));
+                    let lies = client.counts().lie;
+                    let heard = client.handle_reply(at(now), &said, |_, found| found == server(11));
                     let was_open = open.contains_key(&question);
                     match kind {
                         Kind::Right if was_open => {
@@ -103,7 +103,7 @@ proptest! {
                         Kind::Lie | Kind::OtherFlow => was_open,
                         Kind::Ahead => true,
                     };
-                    prop_assert_eq!(asker.counts().lie, lies + u64::from(is_lie));
+                    prop_assert_eq!(client.counts().lie, lies + u64::from(is_lie));
                     if !matches!(kind, Kind::OtherFlow | Kind::Ahead) {
                         open.remove(&question);
                     }
@@ -112,24 +112,24 @@ proptest! {
                     // Time passes in steps, as for a caller that heeds next_timeout.
                     for _ in 0..ms {
                         now += 1;
-                        while let Some(late) = asker.poll(at(now)) {
+                        while let Some(late) = client.poll(at(now)) {
                             let (_, asked) = open.remove(&late).unwrap();
                             prop_assert_eq!(now, asked + PATIENCE.as_millis() as u64);
                         }
                     }
                 }
             }
-            let counts = asker.counts();
+            let counts = client.counts();
             prop_assert_eq!(counts.asked as usize + counts.dead as usize, questions);
-            prop_assert!(open.is_empty() || asker.next_timeout().is_some());
+            prop_assert!(open.is_empty() || client.next_timeout().is_some());
         }
         // After a rest the dispatcher is tried again, however often it failed to answer.
         now += REST.as_millis() as u64 + 10;
-        while let Some(late) = asker.poll(at(now)) {
+        while let Some(late) = client.poll(at(now)) {
             prop_assert!(open.remove(&late).is_some());
         }
         prop_assert!(open.is_empty());
         now += REST.as_millis() as u64;
-        prop_assert!(asker.ask(at(now), at(now) + PATIENCE, flow(0), questions).is_ok());
+        prop_assert!(client.ask(at(now), at(now) + PATIENCE, flow(0), questions).is_ok());
     }
 }

@@ -10,13 +10,13 @@ use baton_wire::{Endpoint, Flow, Message, Progress, Resume};
 
 /// Identifies a response by its connection and by the sequence number at which its request begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Which {
+pub struct ResponseId {
     pub client: SocketAddrV4,
     pub cluster: SocketAddrV4,
     pub request_seq: u32,
 }
 
-impl Which {
+impl ResponseId {
     /// Returns the current response of this entry.
     pub fn of(key: &TcbKey, tcb: &Tcb) -> Self {
         let (client, cluster) = key.ends();

@@ -14,7 +14,7 @@ pub const LIFETIME: Duration = Duration::from_secs(1);
 
 /// The pools by id, and which choice is next in each.
 #[derive(Clone, Debug, Default)]
-pub struct Desk {
+pub struct DispatcherServer {
     pools: HashMap<u64, Pool>,
 }
 
@@ -25,7 +25,7 @@ struct Pool {
     rotation: Rotation,
 }
 
-impl Desk {
+impl DispatcherServer {
     /// Sets the choices of a pool from now on, to be read as `policy` (`enum policy`) says.
     pub fn set(&mut self, pool: u64, policy: u32, choices: Vec<Address>) {
         let rotation = (self.pools.get(&pool)).map_or_else(Rotation::default, |pool| pool.rotation);

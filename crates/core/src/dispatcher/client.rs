@@ -3,7 +3,7 @@
 //! Nothing waits for a dispatcher that does not answer. Each question has a deadline. A dispatcher that has
 //! missed several in a row is not asked for a while; then a single question tries it again. An answer is
 //! believed if its question is open and it names a data server that can serve the request. In all other cases
-//! the asker decides as if there were no dispatcher.
+//! the client decides as if there were no dispatcher.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub const REST: Duration = Duration::from_secs(1);
 
 /// The questions to one dispatcher; `T` is what a question is about.
 #[derive(Debug)]
-pub struct Asker<T> {
+pub struct DispatcherClient<T> {
     next: u64,
     open: BTreeMap<u64, Open<T>>,
     /// The deadline and number of each open question.
@@ -77,9 +77,9 @@ pub enum Heard<T> {
     Unasked,
 }
 
-impl<T> Asker<T> {
-    /// Makes an asker without questions. `first` is the number of its first question; best is one that no
-    /// earlier asker has reached.
+impl<T> DispatcherClient<T> {
+    /// Makes a client without questions. `first` is the number of its first question; best is one that no
+    /// earlier client has reached.
     pub fn new(first: u64) -> Self {
         Self {
             next: first,
@@ -161,7 +161,7 @@ impl<T> Asker<T> {
         Some(about)
     }
 
-    /// When to call [`Asker::poll`] again.
+    /// When to call [`DispatcherClient::poll`] again.
     pub fn next_timeout(&self) -> Option<Moment> {
         self.ends.first().map(|(end, _)| *end)
     }

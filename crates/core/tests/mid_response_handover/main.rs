@@ -10,7 +10,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use baton_core::Moment;
-use baton_core::moves::{AT_ONCE, Action, Moves};
+use baton_core::mid_response_handover::{AT_ONCE, Action, Handovers};
 use baton_core::resume::Known;
 use baton_wire::{HeadDigest, Outcome, YieldAnswer};
 
@@ -25,7 +25,7 @@ const BEGAN: Known = Known {
 };
 const OWNER: u16 = 0;
 
-type Few = Moves<u32, u16>;
+type Few = Handovers<u32, u16>;
 
 fn at(ms: u64) -> Moment {
     Moment::after_epoch(Duration::from_millis(ms))

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::Result;
-use baton_abi::{CHOICES_PER_POOL, DATA_SERVER_PRESENT, NO_DATA_SERVER, Place};
+use baton_abi::{CHOICES_PER_POOL, DATA_SERVER_PRESENT, MaglevSlot, NO_DATA_SERVER};
 use baton_core::{
     Moment,
     membership::Membership,
@@ -14,20 +14,20 @@ use baton_net::Hop;
 use baton_wire::Address;
 
 use super::{Tables, ways};
-use crate::local_node::{self, FRONT};
+use crate::local_node::{FRONT, LocalNode};
 
 /// The content of the switch's map, so that only changes are written.
 #[derive(Default)]
-pub struct Places {
-    written: Vec<Place>,
+pub struct MaglevSlots {
+    written: Vec<MaglevSlot>,
     /// The time from which on no connection is left from before the last change.
     settled_at: Option<Moment>,
 }
 
-impl Places {
+impl MaglevSlots {
     /// Begins with what an earlier daemon wrote, or, if the map is new, with places that nobody has.
     pub fn over(switch: &Switch, new: bool) -> Result<Self> {
-        let nobody = Place {
+        let nobody = MaglevSlot {
             now: NO_DATA_SERVER as u16,
             before: NO_DATA_SERVER as u16,
             turn: 0,
@@ -82,14 +82,14 @@ impl Places {
 
 /// The next content of a place for which `chosen` is chosen. Existing connections stay with the connection server that
 /// had the place before, as long as that one works.
-fn next(place: Place, chosen: u16, settled: bool, works: impl Fn(u16) -> bool) -> Place {
+fn next(place: MaglevSlot, chosen: u16, settled: bool, works: impl Fn(u16) -> bool) -> MaglevSlot {
     let (before, turn) = if chosen == place.now {
         (place.before, place.turn)
     } else {
         (place.now, place.turn.wrapping_add(1))
     };
     let gone = settled && chosen == place.now || !works(before);
-    Place {
+    MaglevSlot {
         now: chosen,
         before: if gone { chosen } else { before },
         turn,
@@ -99,10 +99,10 @@ fn next(place: Place, chosen: u16, settled: bool, works: impl Fn(u16) -> bool) -
 impl Tables {
     /// Writes which connection servers get clients' packets. A connection server that is silent, has no data server
     /// itself, or is behind a router, gets none.
-    pub fn write_places(
+    pub fn write_maglev_slots(
         &mut self,
         (dataplane, switch): (&Dataplane, &Switch),
-        place: &local_node::Place,
+        local: &LocalNode,
         now: Moment,
         idle: Duration,
         membership: &Membership,
@@ -128,12 +128,12 @@ impl Tables {
         }
         let working: BTreeSet<u16> = servers.iter().map(|server| server.slot.into()).collect();
         // A connection server is marked present before it gets a place, and until it no longer has any.
-        self.write_presence(dataplane, place, &working, true)?;
+        self.write_presence(dataplane, local, &working, true)?;
         let mut chooser = Chooser::new(Policy::Client);
         let choices = chooser.choices(now, &servers);
         let works = |slot| working.contains(&slot);
-        self.places.write(switch, now, idle, choices, works)?;
-        self.write_presence(dataplane, place, &working, false)
+        self.maglev_slots.write(switch, now, idle, choices, works)?;
+        self.write_presence(dataplane, local, &working, false)
     }
 
     /// Whether the switch's frames can reach this connection server.
@@ -145,11 +145,11 @@ impl Tables {
     fn write_presence(
         &self,
         dataplane: &Dataplane,
-        place: &local_node::Place,
+        local: &LocalNode,
         working: &BTreeSet<u16>,
         present: bool,
     ) -> Result<()> {
-        for address in ways::connection_server_addresses(&place.config) {
+        for address in ways::connection_server_addresses(&local.config) {
             let (Some(slot), Some(hop)) = (
                 self.slot(address.into()),
                 self.hops.get(&Address::from(address)),
@@ -159,7 +159,7 @@ impl Tables {
             if working.contains(&slot) != present {
                 continue;
             }
-            let mut way = ways::data_server(address, hop, &place.link, 0);
+            let mut way = ways::data_server(address, hop, &local.link, 0);
             if !present {
                 way.flags &= !(DATA_SERVER_PRESENT as u8);
             }
@@ -175,39 +175,39 @@ impl Tables {
 mod tests {
     use super::*;
 
-    fn place(now: u16, before: u16, turn: u32) -> Place {
-        Place { now, before, turn }
+    fn slot(now: u16, before: u16, turn: u32) -> MaglevSlot {
+        MaglevSlot { now, before, turn }
     }
 
     #[test]
     fn connections_stay_while_who_has_them_works() {
         let all = |_| true;
         // A new connection server takes the place, then another one.
-        assert_eq!(next(place(0, 0, 7), 1, false, all), place(1, 0, 8));
-        assert_eq!(next(place(1, 0, 8), 2, false, all), place(2, 1, 9));
+        assert_eq!(next(slot(0, 0, 7), 1, false, all), slot(1, 0, 8));
+        assert_eq!(next(slot(1, 0, 8), 2, false, all), slot(2, 1, 9));
         // Nothing has changed for this place.
-        assert_eq!(next(place(1, 0, 8), 1, false, all), place(1, 0, 8));
+        assert_eq!(next(slot(1, 0, 8), 1, false, all), slot(1, 0, 8));
         // The place goes back to its former connection server; the present one keeps connections that have begun.
-        assert_eq!(next(place(1, 0, 8), 0, false, all), place(0, 1, 9));
+        assert_eq!(next(slot(1, 0, 8), 0, false, all), slot(0, 1, 9));
     }
 
     #[test]
     fn who_does_not_work_has_no_connections() {
         let not = |gone: u16| move |slot| slot != gone;
-        assert_eq!(next(place(1, 1, 3), 0, false, not(1)), place(0, 0, 4));
-        assert_eq!(next(place(1, 0, 3), 1, false, not(0)), place(1, 1, 3));
+        assert_eq!(next(slot(1, 1, 3), 0, false, not(1)), slot(0, 0, 4));
+        assert_eq!(next(slot(1, 0, 3), 1, false, not(0)), slot(1, 1, 3));
         let nobody = NO_DATA_SERVER as u16;
         assert_eq!(
-            next(place(nobody, nobody, 0), 3, false, not(nobody)),
-            place(3, 3, 1)
+            next(slot(nobody, nobody, 0), 3, false, not(nobody)),
+            slot(3, 3, 1)
         );
     }
 
     #[test]
     fn in_the_end_a_place_has_one() {
         let all = |_| true;
-        assert_eq!(next(place(1, 0, 5), 1, true, all), place(1, 1, 5));
+        assert_eq!(next(slot(1, 0, 5), 1, true, all), slot(1, 1, 5));
         // Unless it has just changed again.
-        assert_eq!(next(place(1, 0, 5), 2, true, all), place(2, 1, 6));
+        assert_eq!(next(slot(1, 0, 5), 2, true, all), slot(2, 1, 6));
     }
 }

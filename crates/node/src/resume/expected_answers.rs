@@ -14,12 +14,12 @@ const MOST: usize = 32768;
 
 /// The orders and YIELDs that went out, and to which nodes.
 #[derive(Default)]
-pub struct Asked {
+pub struct ExpectedAnswers {
     orders: BTreeMap<u64, Ipv4Addr>,
     yields: HashMap<Flow, Ipv4Addr>,
 }
 
-impl Asked {
+impl ExpectedAnswers {
     /// Notes that a message leaves for `to`.
     pub fn note(&mut self, to: Ipv4Addr, message: &Message) {
         match message {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn only_who_was_asked_answers() {
-        let mut asked = Asked::default();
+        let mut asked = ExpectedAnswers::default();
         asked.note(DS1, &order(7));
         assert!(asked.expects(DS1, &ready(7)));
         assert!(!asked.expects(DS2, &ready(7)));
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten() {
-        let mut asked = Asked::default();
+        let mut asked = ExpectedAnswers::default();
         for number in 0..=MOST as u64 {
             asked.note(DS1, &order(number));
         }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use baton_wire::{EntryKey, Head};
 
 /// The heads that were told last, one for each connection, in two generations.
-pub struct Told {
+pub struct ResponseHeads {
     /// How many heads each generation holds at most.
     most: usize,
     young: HashMap<EntryKey, Head>,
@@ -14,7 +14,7 @@ pub struct Told {
     old: HashMap<EntryKey, Head>,
 }
 
-impl Told {
+impl ResponseHeads {
     /// Makes a store that remembers at least the last `capacity` heads, and at most twice as many.
     pub fn new(capacity: u32) -> Self {
         Self {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_last_of_each_connection_is_known_by_its_beginning() {
-        let mut told = Told::new(2);
+        let mut told = ResponseHeads::new(2);
         told.note(&head(1, 7));
         told.note(&head(1, 9));
         assert_eq!(told.get(&head(1, 0).key, 7), None);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_response_is_under_way_until_its_last_byte() {
-        let mut told = Told::new(2);
+        let mut told = ResponseHeads::new(2);
         let key = head(1, 0).key;
         assert!(!told.is_under_way(&key, 9));
         let start = u32::MAX - 5;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten() {
-        let mut told = Told::new(10);
+        let mut told = ResponseHeads::new(10);
         for port in 1..=1000 {
             told.note(&head(port, 5));
             assert!(told.len() <= 20);

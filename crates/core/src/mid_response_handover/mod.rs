@@ -50,7 +50,7 @@ const REST: Duration = Duration::from_secs(2);
 /// At most this many responses that stay are remembered.
 const REMEMBERED: usize = 1 << 14;
 
-/// What the owner of [`Moves`] has to do. `K` names a response, `S` a data server.
+/// What the owner of [`Handovers`] has to do. `K` names a response, `S` a data server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action<K, S> {
     /// Order the response from this data server.
@@ -76,7 +76,7 @@ pub enum Action<K, S> {
         number: u64,
     },
     /// Prepare the connection's entry, so that it is `server`'s as soon as its owner lets go. If that is not
-    /// possible, call [`Moves::forget`].
+    /// possible, call [`Handovers::forget`].
     Begin {
         /// The response that moves, or was to move.
         key: K,
@@ -132,7 +132,7 @@ pub enum Action<K, S> {
 
 /// All responses that are being moved, and those that stay where they are.
 #[derive(Debug)]
-pub struct Moves<K, S> {
+pub struct Handovers<K, S> {
     next: u64,
     waiting: VecDeque<K>,
     cases: BTreeMap<K, Case<S>>,
@@ -151,8 +151,8 @@ struct Cancel<K, S> {
     times: u32,
 }
 
-impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
-    /// Moves nothing yet. `first` is the number of the first order; best is one that no earlier run of the
+impl<K: Copy + Ord, S: Copy + Eq> Handovers<K, S> {
+    /// Makes the state of a node that moves nothing yet. `first` is the number of the first order; best is one that no earlier run of the
     /// daemon has reached.
     pub fn new(first: u64) -> Self {
         Self {
@@ -166,7 +166,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         }
     }
 
-    /// Whether [`Moves::handle_busy`] would take this response: it is not under way yet, and not known to stay.
+    /// Whether [`Handovers::handle_busy`] would take this response: it is not under way yet, and not known to stay.
     pub fn would_take(&self, now: Moment, key: &K) -> bool {
         let stays = match self.stays.get(key) {
             None => false,
@@ -334,7 +334,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
     }
 
     /// The next thing to do. To be called until it returns `None`: after every other call, and at
-    /// [`Moves::next_timeout`].
+    /// [`Handovers::next_timeout`].
     pub fn poll(&mut self, now: Moment) -> Option<Action<K, S>> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
@@ -351,7 +351,7 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         self.actions.pop_front()
     }
 
-    /// When to call [`Moves::poll`] again, if nothing happens before.
+    /// When to call [`Handovers::poll`] again, if nothing happens before.
     pub fn next_timeout(&self) -> Option<Moment> {
         let cases = self.cases.values().filter_map(Case::timeout);
         cases

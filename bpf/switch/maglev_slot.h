@@ -7,8 +7,8 @@
  * connection server that leaves and comes back must not get connections that went on elsewhere in between. A wrong
  * choice costs a CLAIM and no connection, so entries of `begun` may get lost.
  */
-#ifndef BATON_SWITCH_PLACE_H
-#define BATON_SWITCH_PLACE_H
+#ifndef BATON_SWITCH_MAGLEV_SLOT_H
+#define BATON_SWITCH_MAGLEV_SLOT_H
 
 #include "include/flow.h"
 #include "include/hash.h"
@@ -19,7 +19,7 @@ struct direction {
 	enum counter why;
 };
 
-static __always_inline const struct place *place_of(const struct packet *p)
+static __always_inline const struct maglev_slot *place_of(const struct packet *p)
 {
 	u32 ports = (u32)p->flow.be_client_port << 16 | p->flow.be_cluster_port;
 	u32 at = hash_client(p->flow.client, ports ^ p->settings->hash_seed) % CHOICES_PER_POOL;
@@ -28,7 +28,7 @@ static __always_inline const struct place *place_of(const struct packet *p)
 }
 
 /* Where a connection begins, of which this is the SYN. */
-static __always_inline struct direction where_it_begins(struct packet *p, const struct place *place)
+static __always_inline struct direction where_it_begins(struct packet *p, const struct maglev_slot *place)
 {
 	u32 turn = place->turn;
 
@@ -38,7 +38,7 @@ static __always_inline struct direction where_it_begins(struct packet *p, const 
 }
 
 /* Where a connection is that has begun before this packet. */
-static __always_inline struct direction where_it_is(struct packet *p, const struct place *place)
+static __always_inline struct direction where_it_is(struct packet *p, const struct maglev_slot *place)
 {
 	if (place->now == place->before)
 		return (struct direction){ place->now, COUNTER_SWITCH_FORWARD };

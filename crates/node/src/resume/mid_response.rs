@@ -1,5 +1,5 @@
 //! The connection server's part of a drain: once a second it looks for responses under way at data servers that drain,
-//! and has each go on from another data server. `baton_core::moves` decides the steps.
+//! and has each go on from another data server. `baton_core::mid_response_handover` decides the steps.
 
 use std::{
     collections::HashMap, net::Ipv4Addr, num::NonZeroU64, sync::atomic::Ordering::Relaxed,
@@ -10,7 +10,7 @@ use anyhow::Result;
 use baton_abi::{TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING, TcbKey};
 use baton_core::{
     Moment,
-    moves::{Action, Moves},
+    mid_response_handover::{Action, Handovers},
     resume::Known as Response,
 };
 use baton_dataplane::{Moving as Between, Step};
@@ -18,9 +18,9 @@ use baton_wire::{Flow, HeadDigest, Message, Outcome, Progress, Resume, ShortAddr
 use tracing::{debug, warn};
 
 use super::{
-    Letter,
+    Outgoing,
+    response_id::{ResponseId, ends},
     walker::{Walker, pool_of},
-    which::{Which, ends},
 };
 use crate::{data_server::idle_handover::ack, peers::heartbeat::clock_now};
 
@@ -30,28 +30,9 @@ const NUMBERS: u64 = 1 << 63;
 /// The size of the Ethernet header in front of a frame's packet.
 pub(super) const ETHERNET_BYTES: usize = 14;
 
-/// A message with the packet that follows it, and the node that it goes to.
-pub type Parcel = (Ipv4Addr, Message, Vec<u8>);
-
-/// The responses that are being moved, and the messages with packets that are to be sent for them.
-pub struct Moving {
-    pub moves: Moves<Which, u16>,
-    pub(super) parcels: Vec<Parcel>,
-}
-
-impl Default for Moving {
-    fn default() -> Self {
-        Self {
-            moves: Moves::new(NUMBERS | clock_now().as_nanos()),
-            parcels: Vec::new(),
-        }
-    }
-}
-
-impl Moving {
-    pub fn is_idle(&self) -> bool {
-        self.moves.open() == 0
-    }
+/// Makes the state of a walker that moves no response yet.
+pub fn handovers() -> Handovers<ResponseId, u16> {
+    Handovers::new(NUMBERS | clock_now().as_nanos())
 }
 
 impl Walker {
@@ -62,7 +43,7 @@ impl Walker {
         slot: u16,
         slots: &HashMap<u16, Ipv4Addr>,
     ) -> Result<()> {
-        let found = self.orphans.muster(slot)?;
+        let found = self.orphans.find_flows(slot)?;
         for (turn, (key, tcb)) in found.into_iter().enumerate() {
             if u32::from(tcb.state) != TCB_AT_DOOR {
                 continue;
@@ -70,11 +51,11 @@ impl Walker {
             let Some(kept) = self.kept(&key, &tcb)? else {
                 continue;
             };
-            let which = Which {
+            let which = ResponseId {
                 request_seq: kept.request_seq,
-                ..Which::of(&key, &tcb)
+                ..ResponseId::of(&key, &tcb)
             };
-            if !self.moving.moves.would_take(now, &which) {
+            if !self.handovers.would_take(now, &which) {
                 continue;
             }
             let servers = self.servers(pool_of(&tcb, Some(&kept)), turn, slots)?;
@@ -86,7 +67,7 @@ impl Walker {
             }
             // The content may have changed since, so only the head that the owner told when the response began counts.
             let began = self.head(&key, &kept);
-            let moves = &mut self.moving.moves;
+            let moves = &mut self.handovers;
             match began.filter(|head| head.digest.unseen() == 0) {
                 Some(head) => {
                     let known = Response {
@@ -116,39 +97,28 @@ impl Walker {
             && let key = TcbKey::of(ends.client, ends.cluster)
             && let Some(tcb) = self.orphans.tcb(&key)?
         {
-            let which = Which::of(&key, &tcb);
-            self.moving.moves.handle_answer(now, which, answer);
+            let which = ResponseId::of(&key, &tcb);
+            self.handovers.handle_answer(now, which, answer);
         }
         Ok(())
     }
 
-    /// Does what is due, and returns the messages to send. [`Walker::take_parcels`] returns those with packets.
-    pub(super) fn work_on_moves(
-        &mut self,
-        now: Moment,
-        slots: &HashMap<u16, Ipv4Addr>,
-    ) -> Vec<Letter> {
-        let mut letters = Vec::new();
-        while let Some(action) = self.moving.moves.poll(now) {
+    /// Does what is due.
+    pub(super) fn work_on_handovers(&mut self, now: Moment, slots: &HashMap<u16, Ipv4Addr>) {
+        while let Some(action) = self.handovers.poll(now) {
             match self.move_on(now, action, slots) {
-                Ok(letter) => letters.extend(letter),
+                Ok(message) => self.outgoing.extend(message),
                 Err(error) => warn!("{error:#}"),
             }
         }
-        letters
-    }
-
-    /// Takes out the messages that are to be sent with packets.
-    pub(super) fn take_parcels(&mut self) -> Vec<Parcel> {
-        std::mem::take(&mut self.moving.parcels)
     }
 
     fn move_on(
         &mut self,
         now: Moment,
-        action: Action<Which, u16>,
+        action: Action<ResponseId, u16>,
         slots: &HashMap<u16, Ipv4Addr>,
-    ) -> Result<Option<Letter>> {
+    ) -> Result<Option<Outgoing>> {
         match action {
             Action::Ask {
                 key,
@@ -171,7 +141,7 @@ impl Walker {
                     ..Progress::default()
                 };
                 let order = Resume::new(key.flow()?, number, progress, Vec::new())?;
-                return Ok(Some((*server, Message::Resume(order))));
+                return Ok(Some(Outgoing::bare(*server, Message::Resume(order))));
             }
             Action::Begin { key, from, server } => {
                 self.counts.moves.fetch_add(1, Relaxed);
@@ -180,10 +150,12 @@ impl Walker {
                     .step(between(&key, from, server), Step::Begin)?)
                 .is_none()
                 {
-                    self.moving.moves.forget(now, key);
+                    self.handovers.forget(now, key);
                 }
             }
-            Action::Yield { key, from, server } => self.tell(now, key, from, server, slots)?,
+            Action::Yield { key, from, server } => {
+                return self.ask_to_yield(now, key, from, server, slots);
+            }
             Action::Back { key, from, server } => {
                 self.orphans.step(between(&key, from, server), Step::Back)?;
             }
@@ -217,68 +189,70 @@ impl Walker {
     }
 
     /// Prepares YIELD to the owner, around an empty ACK in the client's name.
-    fn tell(
+    fn ask_to_yield(
         &mut self,
         now: Moment,
-        which: Which,
+        which: ResponseId,
         from: u16,
         server: Option<u16>,
         slots: &HashMap<u16, Ipv4Addr>,
-    ) -> Result<()> {
+    ) -> Result<Option<Outgoing>> {
         let moves = TCB_RESUMING | TCB_ADOPTING;
         let entry = self.entry(&which)?;
         // The connection was closed, or the next request has come. That goes to whichever of the two data servers has
         // the connection.
         let Some(tcb) = entry.filter(|tcb| u32::from(tcb.state) & moves == moves) else {
-            self.moving.moves.forget(now, which);
-            return Ok(());
+            self.handovers.forget(now, which);
+            return Ok(None);
         };
-        if !self.moving.moves.holds(&which) {
-            return Ok(());
+        if !self.handovers.holds(&which) {
+            return Ok(None);
         }
         let next = match server {
             None => None,
             Some(server) => match slots.get(&server) {
                 Some(address) => Some(ShortAddress::try_from(std::net::IpAddr::from(*address))?),
-                None => return Ok(()),
+                None => return Ok(None),
             },
         };
         let frame = ack(&which.key(), (tcb.last_seq, tcb.last_ack), [0; 6]);
-        if let (Some(owner), Some(frame)) = (slots.get(&from), frame) {
-            let message = Message::Yield {
+        let (Some(owner), Some(frame)) = (slots.get(&from), frame) else {
+            return Ok(None);
+        };
+        Ok(Some(Outgoing {
+            to: *owner,
+            message: Message::Yield {
                 flow: which.flow()?,
                 next,
-            };
-            let packet = frame.get(ETHERNET_BYTES..).unwrap_or_default().to_vec();
-            self.moving.parcels.push((*owner, message, packet));
-        }
-        Ok(())
+            },
+            packet: frame.get(ETHERNET_BYTES..).unwrap_or_default().to_vec(),
+        }))
     }
 
     fn order_move(
         &mut self,
         now: Moment,
-        which: Which,
+        which: ResponseId,
         number: u64,
         response: Response,
         server: Option<&Ipv4Addr>,
-    ) -> Result<Option<Letter>> {
+    ) -> Result<Option<Outgoing>> {
         let (Some(tcb), Some(server)) = (self.entry(&which)?, server) else {
-            self.moving.moves.forget(now, which);
+            self.handovers.forget(now, which);
             return Ok(None);
         };
         let Some(kept) = self.kept(&which.key(), &tcb)? else {
             // The request is no longer kept: those of other connections have pushed it out of the map.
             let nothing = Response::default();
-            (self.moving.moves).handle_ready(now, number, Outcome::Unreachable, nothing);
+            (self.handovers).handle_ready(now, number, Outcome::Unreachable, nothing);
             return Ok(None);
         };
         let order = which.order(number, &tcb, &kept, response)?;
-        Ok(Some((*server, order)))
+        Ok(Some(Outgoing::bare(*server, order)))
     }
 }
 
-fn between(which: &Which, from: u16, to: u16) -> Between {
+fn between(which: &ResponseId, from: u16, to: u16) -> Between {
     Between {
         key: which.key(),
         request_seq: which.request_seq,

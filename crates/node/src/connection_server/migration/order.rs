@@ -4,26 +4,33 @@
 use std::net::Ipv4Addr;
 
 use anyhow::{Result, bail};
-use baton_core::errand::{Errand, Errands, Standing};
+use baton_core::operator_order::{GivenOrder, Standing, TakenOrders};
 use baton_wire::{Account, Address, Message, Order, ShortAddress, Verb};
 
 use super::{
     State,
     state::{Doing, Running},
 };
-use crate::{daemon::Daemon, operator::control::Response, peers::heartbeat::clock_now};
+use crate::{
+    daemon::Daemon,
+    operator::{
+        account::{account, failed},
+        control::Response,
+    },
+    peers::heartbeat::clock_now,
+};
 
 /// The order that this node has sent to another node, and the orders that others have sent to this node.
 #[derive(Default)]
 pub struct Afar {
     ours: Option<Ours>,
-    theirs: Errands<Became>,
+    theirs: TakenOrders<Became>,
 }
 
 struct Ours {
     from: String,
     to: String,
-    errand: Errand,
+    order: GivenOrder,
 }
 
 /// What became of an order to migrate.
@@ -45,12 +52,12 @@ impl Daemon {
         self.expect_to_be_heard(from, at)?;
         let verb = Verb::Migrate(ShortAddress::try_from(std::net::IpAddr::V4(target))?);
         let afar = &self.migrations.afar;
-        let before = afar.ours.as_ref().map(|ours| &ours.errand);
-        let errand = Errand::new(self.now(), clock_now(), before, at.into(), verb);
+        let before = afar.ours.as_ref().map(|ours| &ours.order);
+        let order = GivenOrder::new(self.now(), clock_now(), before, at.into(), verb);
         self.migrations.afar.ours = Some(Ours {
             from: from.to_owned(),
             to: to.to_owned(),
-            errand,
+            order,
         });
         self.ask_after();
         Ok(asking(to))
@@ -63,19 +70,19 @@ impl Daemon {
             .filter(|ours| (ours.from.as_str(), ours.to.as_str()) == (from, to));
         let Some(ours) = ours else {
             bail!(
-                "this node has not ordered that, or its daemon has begun anew since; `baton status` at {from} shows what is"
+                "this node did not order this migration, or its daemon has restarted since; `baton status` at {from} shows the state"
             );
         };
-        let response = match ours.errand.standing(now) {
+        let response = match ours.order.standing(now) {
             Standing::Ordered => Response::Migration(Box::new(asking(to))),
             Standing::Said(text) => match serde_json::from_str(text) {
                 Ok(response) => response,
                 Err(error) => bail!(
-                    "{from} says what this release does not understand ({error}); give both nodes the same, and see `baton status` there"
+                    "cannot read the answer of {from} ({error}); give both nodes the same release of baton, and see `baton status` there"
                 ),
             },
             Standing::NoAnswer => bail!(
-                "{from} did not answer: is its daemon running, with this version, the same cluster key and the right time? Should it hear it after all, `baton status` there shows it"
+                "{from} did not answer: is its daemon running, with this version, the same cluster key and the right time? If it received the order after all, `baton status` there shows the migration"
             ),
             Standing::Silent => bail!(
                 "{from} has stopped answering; if its daemon lives, the migration goes on: `baton status` there shows it"
@@ -85,11 +92,11 @@ impl Daemon {
         Ok(response)
     }
 
-    /// Handles another node's account of how the ordered migration is getting on.
-    pub(crate) fn handle_account(&mut self, sender: Ipv4Addr, account: &Account) {
+    /// Handles another node's account if it is of the migration that this node has ordered.
+    pub(crate) fn handle_migration_account(&mut self, sender: Ipv4Addr, account: &Account) {
         let now = self.now();
         if let Some(ours) = &mut self.migrations.afar.ours {
-            ours.errand.handle_account(now, sender.into(), account);
+            ours.order.handle_account(now, sender.into(), account);
         }
     }
 
@@ -109,19 +116,19 @@ impl Daemon {
             Some(Became::Begun(number)) => self.of_migration(*number),
             Some(Became::Refused(why)) => failed(why),
             None => {
-                failed("its daemon has begun anew meanwhile; `baton status` there shows what is")
+                failed("its daemon has restarted meanwhile; `baton status` there shows the state")
             }
         };
         if let Some(account) = account(order.number, &response) {
             let message = Message::Account(account);
-            self.outbox.push((sender, message));
+            self.messenger.queue(sender, message);
         }
     }
 
     fn obey_migrate(&mut self, to: ShortAddress) -> Result<State> {
-        let own = self.place.me.name.to_string();
+        let own = self.local.me.name.to_string();
         let is = |node: &&baton_config::Node| ShortAddress::try_from(node.address.ip()) == Ok(to);
-        match self.place.config.nodes.iter().find(is) {
+        match self.local.config.nodes.iter().find(is) {
             Some(node) => {
                 let name = node.name.to_string();
                 self.migrate(&own, &name)
@@ -146,9 +153,9 @@ impl Daemon {
         let Some(ours) = &self.migrations.afar.ours else {
             return;
         };
-        let (to, order) = ours.errand.ask();
+        let (to, order) = ours.order.ask();
         if let std::net::IpAddr::V4(to) = to.ip() {
-            self.outbox.push((to, Message::Order(order)));
+            self.messenger.queue(to, Message::Order(order));
         }
     }
 }
@@ -165,24 +172,6 @@ fn asking(to: &str) -> State {
         }),
         ..State::default()
     }
-}
-
-fn failed(why: &str) -> Response {
-    Response::Failed {
-        message: why.to_owned(),
-    }
-}
-
-/// Makes an account with this response. If a reason is too long for a message, only its beginning is sent.
-fn account(number: u64, response: &Response) -> Option<Account> {
-    let whole = serde_json::to_string(response).ok()?;
-    Account::new(number, whole).or_else(|| {
-        let message: String = match response {
-            Response::Failed { message } => message.chars().take(Account::MAX_TEXT / 8).collect(),
-            _ => "it has more to say than fits a message; `baton status` there shows it".into(),
-        };
-        Account::new(number, serde_json::to_string(&failed(&message)).ok()?)
-    })
 }
 
 #[cfg(test)]
@@ -206,15 +195,5 @@ mod tests {
         let whole = serde_json::to_string(&response).expect("numbers and names");
         let account = account(1, &response).expect("a message");
         assert_eq!(account.text(), whole);
-    }
-
-    #[test]
-    fn a_reason_that_is_too_long_is_cut() {
-        let account = account(1, &failed(&"\"é\n".repeat(1000))).expect("a message");
-        let response = serde_json::from_str(account.text()).expect("still JSON");
-        let Response::Failed { message } = response else {
-            panic!("still a refusal");
-        };
-        assert!(message.starts_with("\"é\n"));
     }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use baton_abi::{POLICY_CLIENT, POLICY_PATH, POLICY_TURN};
 use baton_core::{
     Moment,
-    asker::{Asker, Counts, DEAD_AFTER, Heard, REST},
-    desk::Desk,
+    dispatcher::DispatcherServer,
+    dispatcher::{Counts, DEAD_AFTER, DispatcherClient, Heard, REST},
 };
 use baton_wire::{Address, Endpoint, Flow, Query, Reply};
 
@@ -48,37 +48,37 @@ fn serves(_: &&str, found: Address) -> bool {
 
 #[test]
 fn an_answer_in_time() {
-    let mut asker = Asker::new(100);
-    assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(100));
-    assert_eq!(asker.next_timeout(), Some(at(5)));
-    let heard = asker.handle_reply(at(4), &reply(flow(1), 100, Some(server(11))), serves);
+    let mut client = DispatcherClient::new(100);
+    assert_eq!(client.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(100));
+    assert_eq!(client.next_timeout(), Some(at(5)));
+    let heard = client.handle_reply(at(4), &reply(flow(1), 100, Some(server(11))), serves);
     assert_eq!(
         heard,
         Heard::Answer("a", server(11), Duration::from_secs(1))
     );
     // The same answer once more counts neither as an answer nor as a lie.
-    let again = asker.handle_reply(at(4), &reply(flow(1), 100, Some(server(11))), serves);
+    let again = client.handle_reply(at(4), &reply(flow(1), 100, Some(server(11))), serves);
     assert_eq!(again, Heard::Unasked);
-    assert_eq!(asker.poll(at(9)), None);
+    assert_eq!(client.poll(at(9)), None);
     let counts = Counts {
         asked: 1,
         answered: 1,
         ..Counts::default()
     };
-    assert_eq!(asker.counts(), counts);
+    assert_eq!(client.counts(), counts);
 }
 
 #[test]
 fn an_answer_too_late() {
-    let mut asker = Asker::new(0);
+    let mut client = DispatcherClient::new(0);
     for (question, polled) in [("a", true), ("b", false)] {
-        let number = asker
+        let number = client
             .ask(at(0), at(0) + PATIENCE, flow(1), question)
             .unwrap();
         if polled {
-            assert_eq!((asker.poll(at(4)), asker.poll(at(5))), (None, Some("a")));
+            assert_eq!((client.poll(at(4)), client.poll(at(5))), (None, Some("a")));
         }
-        let heard = asker.handle_reply(at(5), &reply(flow(1), number, Some(server(11))), serves);
+        let heard = client.handle_reply(at(5), &reply(flow(1), number, Some(server(11))), serves);
         assert_eq!(
             heard,
             if polled {
@@ -88,69 +88,73 @@ fn an_answer_too_late() {
             }
         );
     }
-    assert_eq!((asker.counts().late, asker.counts().lie), (2, 0));
+    assert_eq!((client.counts().late, client.counts().lie), (2, 0));
 }
 
 #[test]
 fn lies() {
-    let mut asker = Asker::new(7);
-    let lie = |asker: &mut Asker<_>, reply: Reply| asker.handle_reply(at(1), &reply, serves);
-    assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(7));
+    let mut client = DispatcherClient::new(7);
+    let lie =
+        |client: &mut DispatcherClient<_>, reply: Reply| client.handle_reply(at(1), &reply, serves);
+    assert_eq!(client.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(7));
     // The first two numbers were never given; the last one belongs to another connection's question.
     for (flow, number) in [(flow(1), 8), (flow(1), 1 << 40), (flow(2), 7)] {
         assert_eq!(
-            lie(&mut asker, reply(flow, number, Some(server(11)))),
+            lie(&mut client, reply(flow, number, Some(server(11)))),
             Heard::Unasked
         );
     }
-    assert_eq!(asker.counts().lie, 3);
+    assert_eq!(client.counts().lie, 3);
     // The data server that is named cannot serve the question.
     assert_eq!(
-        lie(&mut asker, reply(flow(1), 7, Some(server(12)))),
+        lie(&mut client, reply(flow(1), 7, Some(server(12)))),
         Heard::Nothing("a")
     );
-    assert_eq!(asker.counts().lie, 4);
+    assert_eq!(client.counts().lie, 4);
     // A reply that names no data server is no lie.
-    assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "b"), Ok(8));
+    assert_eq!(client.ask(at(0), at(0) + PATIENCE, flow(1), "b"), Ok(8));
     assert_eq!(
-        lie(&mut asker, reply(flow(1), 8, None)),
+        lie(&mut client, reply(flow(1), 8, None)),
         Heard::Nothing("b")
     );
-    assert_eq!((asker.counts().lie, asker.counts().late), (4, 0));
+    assert_eq!((client.counts().lie, client.counts().late), (4, 0));
 }
 
 #[test]
 fn who_never_answers_is_left_alone_for_a_while() {
-    let mut asker = Asker::new(0);
+    let mut client = DispatcherClient::new(0);
     for number in 0..u64::from(DEAD_AFTER) {
-        assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(number));
+        assert_eq!(
+            client.ask(at(0), at(0) + PATIENCE, flow(1), "a"),
+            Ok(number)
+        );
     }
-    while asker.poll(at(5)).is_some() {}
-    assert_eq!(asker.counts().late, u64::from(DEAD_AFTER));
+    while client.poll(at(5)).is_some() {}
+    assert_eq!(client.counts().late, u64::from(DEAD_AFTER));
     let rest = REST.as_millis() as u64;
-    assert_eq!(asker.ask(at(6), at(6) + PATIENCE, flow(1), "b"), Err("b"));
+    assert_eq!(client.ask(at(6), at(6) + PATIENCE, flow(1), "b"), Err("b"));
     assert_eq!(
-        asker.ask(at(4 + rest), at(4 + rest) + PATIENCE, flow(1), "b"),
+        client.ask(at(4 + rest), at(4 + rest) + PATIENCE, flow(1), "b"),
         Err("b")
     );
-    assert_eq!(asker.counts().dead, 2);
-    assert_eq!(asker.rest(at(4 + rest)), Some(Duration::from_millis(1)));
-    assert_eq!(asker.rest(at(5 + rest)), None);
+    assert_eq!(client.counts().dead, 2);
+    assert_eq!(client.rest(at(4 + rest)), Some(Duration::from_millis(1)));
+    assert_eq!(client.rest(at(5 + rest)), None);
     // One question is asked as a trial, and gets no answer.
-    let number = asker
+    let number = client
         .ask(at(5 + rest), at(5 + rest) + PATIENCE, flow(1), "c")
         .unwrap();
     assert_eq!(
-        asker.ask(at(6 + rest), at(6 + rest) + PATIENCE, flow(1), "d"),
+        client.ask(at(6 + rest), at(6 + rest) + PATIENCE, flow(1), "d"),
         Err("d")
     );
-    assert_eq!(asker.poll(at(10 + rest)), Some("c"));
+    assert_eq!(client.poll(at(10 + rest)), Some("c"));
     assert_eq!(
-        asker.ask(at(11 + rest), at(11 + rest) + PATIENCE, flow(1), "d"),
+        client.ask(at(11 + rest), at(11 + rest) + PATIENCE, flow(1), "d"),
         Err("d")
     );
     // The next trial is answered. From then on all questions are asked.
-    let next = asker
+    let next = client
         .ask(
             at(10 + 2 * rest),
             at(10 + 2 * rest) + PATIENCE,
@@ -160,11 +164,11 @@ fn who_never_answers_is_left_alone_for_a_while() {
         .unwrap();
     assert_eq!(next, number + 1);
     let good = reply(flow(1), next, Some(server(11)));
-    let heard = asker.handle_reply(at(11 + 2 * rest), &good, serves);
+    let heard = client.handle_reply(at(11 + 2 * rest), &good, serves);
     assert!(matches!(heard, Heard::Answer("e", ..)));
     for question in ["f", "g"] {
         assert!(
-            asker
+            client
                 .ask(
                     at(12 + 2 * rest),
                     at(12 + 2 * rest) + PATIENCE,
@@ -177,16 +181,16 @@ fn who_never_answers_is_left_alone_for_a_while() {
 }
 
 #[test]
-fn the_desk_chooses_as_its_policies_say() {
-    let mut desk = Desk::default();
+fn the_dispatcher_chooses_as_its_policies_say() {
+    let mut dispatcher = DispatcherServer::default();
     let all = vec![server(11), server(12), server(13)];
-    desk.set(1, POLICY_TURN, all.clone());
-    desk.set(2, POLICY_CLIENT, all.clone());
-    desk.set(3, POLICY_PATH, all.clone());
-    desk.set(4, POLICY_TURN, Vec::new());
+    dispatcher.set(1, POLICY_TURN, all.clone());
+    dispatcher.set(2, POLICY_CLIENT, all.clone());
+    dispatcher.set(3, POLICY_PATH, all.clone());
+    dispatcher.set(4, POLICY_TURN, Vec::new());
     let mut ask = |pool, client, path: &str| {
         let query = Query::new(flow(client), 42, pool, b"", path.as_bytes());
-        let reply = desk.answer(&query);
+        let reply = dispatcher.answer(&query);
         assert_eq!((reply.flow, reply.number), (flow(client), 42));
         reply.server
     };
@@ -200,13 +204,16 @@ fn the_desk_chooses_as_its_policies_say() {
     assert_eq!(paths, again);
     assert!(all.iter().all(|server| paths.contains(&Some(*server))));
     assert_eq!((ask(4, 1, "/"), ask(5, 1, "/")), (None, None));
-    desk.keep(&[2]);
+    dispatcher.keep(&[2]);
     assert_eq!(
-        desk.answer(&Query::new(flow(1), 1, 1, b"", b"/")).server,
+        dispatcher
+            .answer(&Query::new(flow(1), 1, 1, b"", b"/"))
+            .server,
         None
     );
     assert!(
-        desk.answer(&Query::new(flow(1), 1, 2, b"", b"/"))
+        dispatcher
+            .answer(&Query::new(flow(1), 1, 2, b"", b"/"))
             .server
             .is_some()
     );

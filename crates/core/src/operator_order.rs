@@ -1,16 +1,16 @@
-//! Orders of an operator to another node whose result the operator waits for. The order is sent again until that
-//! node has said something about it. Then the node is asked how the order is getting on, for as long as somebody
-//! here wants to know.
+//! Orders of an operator that one node gives to another. The order is sent again until that node has said something
+//! about it. Then the node can be asked how the order is getting on, for as long as somebody here wants to know.
 //!
 //! ```text
-//!  here [`Errand`]   --ORDER migrate-->  there [`Errands`]     begins it, once
-//!                    <--ACCOUNT-------                         what has become of it
-//!                    --ORDER tell----->
-//!                    <--ACCOUNT-------                         and so on
+//!  here [`GivenOrder`]  --ORDER migrate-->  there [`TakenOrders`]   begins it, once
+//!                       <--ACCOUNT-------                           what has become of it
+//!                       --ORDER tell----->
+//!                       <--ACCOUNT-------                           and so on
 //! ```
 //!
-//! Only the first order begins anything, and only if its number is new there. A node that restarts in between
-//! does not begin the order once more, because it is only asked about it.
+//! Only the first order begins anything, and only if its number is new there, because somebody else may have ordered
+//! the opposite since. A node that restarts in between does not begin the order once more, because it is only asked
+//! about it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use baton_wire::{Account, Address, Clock, Order, Verb};
 
 use crate::Moment;
 
-/// A node that has said nothing for this long is no longer waited for.
+/// A node that has said nothing for this long is no longer waited for, and gets its order no more.
 pub const PATIENCE: Duration = Duration::from_secs(4);
 
 /// An order from here to another node, and what that node has said about it.
 #[derive(Clone, Debug)]
-pub struct Errand {
+pub struct GivenOrder {
     to: Address,
     order: Order,
     /// When the order was given, or the other node was last heard.
@@ -32,7 +32,7 @@ pub struct Errand {
     account: Option<String>,
 }
 
-/// How far an errand is.
+/// How far an order is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing<'a> {
     /// The order was given, and nothing was heard yet.
@@ -45,13 +45,13 @@ pub enum Standing<'a> {
     Silent,
 }
 
-impl Errand {
-    /// Orders a node to do this. Errands are numbered by the wall clock, and each above the one before it; so
-    /// `before` must be the last errand of this node.
+impl GivenOrder {
+    /// Orders a node to do this. Orders are numbered by the wall clock, so that those of the next daemon here are later
+    /// ones, and each above the one before it; so `before` must be the last order of its kind from this node.
     pub fn new(
         now: Moment,
         clock: Clock,
-        before: Option<&Errand>,
+        before: Option<&GivenOrder>,
         to: Address,
         verb: Verb,
     ) -> Self {
@@ -65,8 +65,8 @@ impl Errand {
         }
     }
 
-    /// What is to be sent, and to whom, when somebody here wants to know: the order itself, or the question
-    /// about it once the other node has said something.
+    /// What is to be sent, and to whom, when somebody here wants to know: the order itself, or the question about it
+    /// once the other node has said something.
     pub fn ask(&self) -> (Address, Order) {
         let verb = match self.account {
             None => self.order.verb,
@@ -84,7 +84,7 @@ impl Errand {
         }
     }
 
-    /// How far the errand is.
+    /// How far the order is.
     pub fn standing(&self, now: Moment) -> Standing<'_> {
         let is_silent = now.since(self.heard) >= PATIENCE;
         match &self.account {
@@ -98,11 +98,11 @@ impl Errand {
 
 /// The last order of each other node to this one, with what became of it here.
 #[derive(Clone, Debug)]
-pub struct Errands<T> {
+pub struct TakenOrders<T> {
     last: BTreeMap<Address, (u64, T)>,
 }
 
-impl<T> Default for Errands<T> {
+impl<T> Default for TakenOrders<T> {
     fn default() -> Self {
         Self {
             last: BTreeMap::new(),
@@ -110,7 +110,7 @@ impl<T> Default for Errands<T> {
     }
 }
 
-impl<T> Errands<T> {
+impl<T> TakenOrders<T> {
     /// Whether this order is to be begun: neither it nor a later one of the same sender has been.
     pub fn is_new(&self, from: Address, number: u64) -> bool {
         self.last.get(&from).is_none_or(|(last, _)| number > *last)
@@ -139,38 +139,38 @@ mod tests {
         Moment::after_epoch(Duration::from_secs(seconds))
     }
 
-    fn errand(before: Option<&Errand>) -> Errand {
-        Errand::new(at(0), Clock::from_nanos(7), before, CS1, Verb::Drain)
+    fn given(before: Option<&GivenOrder>) -> GivenOrder {
+        GivenOrder::new(at(0), Clock::from_nanos(7), before, CS1, Verb::Drain)
     }
 
-    fn said(errand: &Errand, text: &str) -> Account {
-        Account::new(errand.order.number, text.into()).unwrap()
+    fn said(given: &GivenOrder, text: &str) -> Account {
+        Account::new(given.order.number, text.into()).unwrap()
     }
 
     #[test]
     fn it_is_ordered_until_something_is_said_and_then_asked_for() {
-        let mut errand = errand(None);
+        let mut given = given(None);
         let order = Order {
             number: 7,
             verb: Verb::Drain,
         };
-        assert_eq!(errand.ask(), (CS1, order));
-        assert_eq!(errand.ask(), (CS1, order), "again");
-        assert_eq!(errand.standing(at(3)), Standing::Ordered);
-        errand.handle_account(at(3), CS1, &said(&errand, "a"));
+        assert_eq!(given.ask(), (CS1, order));
+        assert_eq!(given.ask(), (CS1, order), "again");
+        assert_eq!(given.standing(at(3)), Standing::Ordered);
+        given.handle_account(at(3), CS1, &said(&given, "a"));
         let tell = Order {
             verb: Verb::Tell,
             ..order
         };
-        assert_eq!(errand.ask(), (CS1, tell));
-        assert_eq!(errand.standing(at(6)), Standing::Said("a"));
-        assert_eq!(errand.standing(at(7)), Standing::Silent);
+        assert_eq!(given.ask(), (CS1, tell));
+        assert_eq!(given.standing(at(6)), Standing::Said("a"));
+        assert_eq!(given.standing(at(7)), Standing::Silent);
     }
 
     #[test]
     fn what_others_say_and_of_other_orders_is_not_of_this_one() {
-        let first = errand(None);
-        let mut second = errand(Some(&first));
+        let first = given(None);
+        let mut second = given(Some(&first));
         assert!(second.order.number > first.order.number);
         second.handle_account(at(1), CS1, &said(&first, "late"));
         second.handle_account(at(1), CS2, &said(&second, "forged"));
@@ -180,15 +180,19 @@ mod tests {
 
     #[test]
     fn an_order_is_begun_once() {
-        let mut errands = Errands::default();
-        assert!(errands.is_new(CS1, 5));
-        errands.note(CS1, 5, "begun");
-        assert!(!errands.is_new(CS1, 5), "again");
-        assert!(!errands.is_new(CS1, 4), "late");
-        assert!(errands.is_new(CS1, 6) && errands.is_new(CS2, 1));
-        assert_eq!(errands.became(CS1, 5), Some(&"begun"));
-        errands.note(CS1, 6, "refused");
-        assert_eq!(errands.became(CS1, 5), None);
-        assert_eq!(Errands::<()>::default().became(CS1, 5), None, "a new life");
+        let mut taken = TakenOrders::default();
+        assert!(taken.is_new(CS1, 5));
+        taken.note(CS1, 5, "begun");
+        assert!(!taken.is_new(CS1, 5), "again");
+        assert!(!taken.is_new(CS1, 4), "late");
+        assert!(taken.is_new(CS1, 6) && taken.is_new(CS2, 1));
+        assert_eq!(taken.became(CS1, 5), Some(&"begun"));
+        taken.note(CS1, 6, "refused");
+        assert_eq!(taken.became(CS1, 5), None);
+        assert_eq!(
+            TakenOrders::<()>::default().became(CS1, 5),
+            None,
+            "a new life"
+        );
     }
 }

@@ -27,7 +27,7 @@ pub enum Change {
 
 /// The hosts that are watched.
 #[derive(Clone, Debug)]
-pub struct Pulse {
+pub struct Liveness {
     /// A HELLO is overdue after this long.
     overdue: Duration,
     dead_after: Duration,
@@ -45,8 +45,8 @@ struct Host {
     dead: bool,
 }
 
-impl Pulse {
-    /// Makes a pulse that watches no host yet. A host says HELLO once every `hello`, and is dead if it is not
+impl Liveness {
+    /// Makes the state of a node that watches no host yet. A host says HELLO once every `hello`, and is dead if it is not
     /// heard for `dead_after`.
     pub fn new(now: Moment, hello: Duration, dead_after: Duration) -> Self {
         Self {

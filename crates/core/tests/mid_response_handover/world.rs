@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::moves::{Action, Moves};
+use baton_core::mid_response_handover::{Action, Handovers};
 use baton_core::resume::Known;
 use baton_wire::{Outcome, YieldAnswer};
 
@@ -28,7 +28,7 @@ pub enum Entry {
 }
 
 pub struct World {
-    pub moves: Moves<u32, u16>,
+    pub moves: Handovers<u32, u16>,
     pub places: BTreeMap<u32, Place>,
     pub entries: BTreeMap<u32, Entry>,
     /// By connection and data server: the number of the order for a response that is ready there.
@@ -53,7 +53,7 @@ enum Letter {
 
 impl World {
     pub fn new(connections: u32, same: Vec<bool>, lost: Vec<bool>, patience: u32) -> Self {
-        let mut moves = Moves::new(1);
+        let mut moves = Handovers::new(1);
         let servers: Vec<u16> = (1..same.len() as u16).collect();
         for key in 0..connections {
             moves.handle_busy(at(0), key, OWNER, servers.clone(), Known::default());

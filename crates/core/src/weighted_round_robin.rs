@@ -1,21 +1,21 @@
-//! The wheel of turns: round robin and weighted round robin as a sequence to walk.
+//! The sequence of turns: round robin and weighted round robin as a sequence to walk.
 //!
 //! A server has as many turns as its weight says, spread evenly, in the manner of nginx's smooth weighted round
-//! robin. In addition no server has two turns in a row where that can be avoided, also where the wheel's end
+//! robin. In addition no server has two turns in a row where that can be avoided, also where the sequence's end
 //! meets its beginning.
 
 use std::num::NonZeroU8;
 
-/// The longest wheel there is: what the choices map holds for one service.
+/// The longest sequence there is: what the choices map holds for one service.
 pub const MAX_TURNS: usize = baton_abi::CHOICES_PER_POOL as usize;
 
-/// The wheel for servers of these weights: at each turn the index of one of them. Its length is
+/// The sequence for servers of these weights: at each turn the index of one of them. Its length is
 /// the sum of the weights over their greatest common divisor.
 ///
-/// A wheel that would be longer than [`MAX_TURNS`] is shortened: the weights are divided by the smallest number
+/// A sequence that would be longer than [`MAX_TURNS`] is shortened: the weights are divided by the smallest number
 /// that suffices and rounded, and every server keeps at least one turn. If there are more than [`MAX_TURNS`]
 /// servers the last ones get none.
-pub fn wheel(weights: &[NonZeroU8]) -> Vec<usize> {
+pub fn sequence(weights: &[NonZeroU8]) -> Vec<usize> {
     spread(&turns(&weights[..weights.len().min(MAX_TURNS)]))
 }
 
@@ -50,7 +50,7 @@ fn spread(turns: &[usize]) -> Vec<usize> {
     }
 }
 
-/// The wheel if one server has more turns than all others together: that one has some turns in a row, but no
+/// The sequence if one server has more turns than all others together: that one has some turns in a row, but no
 /// other does. Its turns go in runs, as equal as can be, between the others' turns.
 fn around_the_heavy(turns: &[usize], heavy: usize) -> Vec<usize> {
     let mut others = turns.to_vec();
@@ -61,26 +61,26 @@ fn around_the_heavy(turns: &[usize], heavy: usize) -> Vec<usize> {
         Vec::new()
     };
     let gaps = others.len().max(1);
-    let mut wheel = Vec::with_capacity(own + others.len());
+    let mut sequence = Vec::with_capacity(own + others.len());
     for gap in 0..gaps {
         let run = (gap + 1) * own / gaps - gap * own / gaps;
-        wheel.extend(std::iter::repeat_n(heavy, run));
-        wheel.extend(others.get(gap));
+        sequence.extend(std::iter::repeat_n(heavy, run));
+        sequence.extend(others.get(gap));
     }
-    wheel
+    sequence
 }
 
-/// The wheel if no server has more than half of the turns, so that none needs two in a row.
+/// The sequence if no server has more than half of the turns, so that none needs two in a row.
 ///
 /// Each turn goes to the server furthest behind its share, as in nginx, but not to the one that had the turn
-/// before, and not if some server would then have too many turns left for the rest of the wheel.
+/// before, and not if some server would then have too many turns left for the rest of the sequence.
 struct Interleaved<'a> {
     turns: &'a [usize],
     length: usize,
     /// The turns that are left of each server; `all_left` is their sum.
     left: Vec<usize>,
     all_left: usize,
-    /// How far each server is behind its share, in turns times the wheel's length.
+    /// How far each server is behind its share, in turns times the sequence's length.
     behind: Vec<isize>,
     first: Option<usize>,
     last: Option<usize>,
@@ -100,7 +100,7 @@ impl<'a> Interleaved<'a> {
         }
     }
 
-    /// Whether `left` turns of `index` go into the `rest` of the wheel without two in a row: into
+    /// Whether `left` turns of `index` go into the `rest` of the sequence without two in a row: into
     /// every second turn of it, save those beside a turn that is its own already. `gone` says
     /// whether it has the turn just before the rest.
     fn fits(&self, index: usize, left: usize, rest: usize, gone: bool) -> bool {
