@@ -34,7 +34,8 @@ use super::{
 };
 use crate::{
     connection_server::{
-        ConnectionServer, failover,
+        ConnectionServer,
+        failover::{self, leftovers::Leftovers},
         migration::{self, Migrations},
     },
     daemon::{
@@ -204,9 +205,12 @@ impl Daemon {
         let maps = dataplane.channels()?;
         let counts = retransmission::start(local.address, protocol, &local.links, maps, channels)?;
 
-        let migrations = Migrations::start(&dataplane, &local)?;
+        let leftovers = (dataplane.as_connection_server())
+            .map(Leftovers::none)
+            .transpose()?;
+        let migrations = Migrations::start(&dataplane, &local, leftovers.clone())?;
         let roles = local.me.roles;
-        let connection_server = roles.is_cs().then(ConnectionServer::begin).transpose()?;
+        let connection_server = leftovers.map(ConnectionServer::begin).transpose()?;
         let data_server = (roles.is_ds())
             .then(|| DataServer::new(Checks::new(verdict_sender, local.interface_names())));
         let orphans = (dataplane.as_connection_server())

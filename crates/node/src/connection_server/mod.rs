@@ -8,7 +8,7 @@ pub mod segments;
 
 use baton_dataplane::Swept;
 
-use self::segments::Segments;
+use self::{failover::leftovers::Leftovers, segments::Segments};
 
 /// What the daemon of a connection server has besides what every daemon has.
 pub struct ConnectionServer {
@@ -20,6 +20,8 @@ pub struct ConnectionServer {
     pub expired: u64,
     /// The failover task. It runs if baton moves the cluster addresses between candidates and this node is one of them.
     pub failover: Option<failover::Running>,
+    /// The TCB entries from the last time in front.
+    pub leftovers: Leftovers,
 }
 
 impl ConnectionServer {
@@ -27,12 +29,13 @@ impl ConnectionServer {
     ///
     /// # Errors
     /// The kernel gives no socket to send whole packets by.
-    pub fn begin() -> anyhow::Result<Self> {
+    pub fn begin(leftovers: Leftovers) -> anyhow::Result<Self> {
         Ok(Self {
             segments: Segments::open()?,
             swept: Swept::default(),
             expired: 0,
             failover: None,
+            leftovers,
         })
     }
 }

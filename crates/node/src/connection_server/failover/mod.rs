@@ -4,7 +4,7 @@
 //! the machine may be busy. The thread decides, and the daemon acts on its decisions: only the daemon changes the host.
 
 mod heartbeat;
-mod leftovers;
+pub mod leftovers;
 
 use std::{
     net::Ipv4Addr,
@@ -28,10 +28,7 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use self::{
-    heartbeat::{Heartbeat, Shared, Trust, warn_of_unintelligible},
-    leftovers::Leftovers,
-};
+use self::heartbeat::{Heartbeat, Shared, Trust, warn_of_unintelligible};
 use crate::status;
 use crate::{
     connection_server::ConnectionServer, daemon::Daemon, local_node::LocalNode, locked::locked,
@@ -51,8 +48,6 @@ pub struct Running {
     /// Whether this node is to have the cluster addresses, by the last decision that the daemon acted on.
     holds: bool,
     announcing: Option<AbortHandle>,
-    /// The TCB entries from when this node was in front last, until they are forgotten.
-    leftovers: Option<Leftovers>,
 }
 
 /// Waits for the next decision; never returns if this node takes no part in failover.
@@ -124,15 +119,15 @@ impl Daemon {
             decided: sender,
         };
         heartbeat.start()?;
-        let left = self.dataplane.as_connection_server().filter(|_| !holds);
-        let leftovers = left.map(Leftovers::leave).transpose()?;
         if let Some(server) = &mut self.connection_server {
+            if !holds {
+                server.leftovers.leave();
+            }
             server.failover = Some(Running {
                 shared,
                 decided,
                 holds,
                 announcing: None,
-                leftovers,
             });
         }
         self.tell_where_this_is();
@@ -160,9 +155,8 @@ impl Daemon {
             Action::Take { epoch } => {
                 info!(epoch, "in front: takes the cluster addresses");
                 logged(write_epoch(&epoch_file(&self.local), epoch));
-                let left = self.failover_mut().and_then(|f| f.leftovers.take());
-                if let Some((left, server)) = left.zip(self.dataplane.as_connection_server()) {
-                    logged(left.forget(server));
+                if let Some(server) = &self.connection_server {
+                    server.leftovers.forget();
                 }
                 self.hold(true);
                 if let Some(server) = self.dataplane.as_connection_server() {
@@ -186,11 +180,8 @@ impl Daemon {
                     announcing.abort();
                 }
                 logged(self.give_up(&places).await);
-                let left = self.dataplane.as_connection_server().map(Leftovers::leave);
-                match (left.transpose(), self.failover_mut()) {
-                    (Ok(left), Some(running)) => running.leftovers = left,
-                    (Ok(_), None) => {}
-                    (Err(error), _) => logged(Err(error)),
+                if let Some(server) = &self.connection_server {
+                    server.leftovers.leave();
                 }
             }
             Action::Announce => {

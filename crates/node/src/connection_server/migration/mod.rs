@@ -40,7 +40,10 @@ use self::{
     task::Task,
     transfer::{Pending, Transfer},
 };
-use crate::{local_node::LocalNode, locked::locked, peers::keys};
+use crate::{
+    connection_server::failover::leftovers::Leftovers, local_node::LocalNode, locked::locked,
+    peers::keys,
+};
 
 /// The daemon's handle to the task that migrates: gives it orders, answers its transfers and reads its state.
 pub struct Migrations {
@@ -79,13 +82,18 @@ struct Order {
 
 impl Migrations {
     /// Starts the task, which ends with the daemon.
-    pub fn start(dataplane: &baton_dataplane::Dataplane, local: &LocalNode) -> Result<Self> {
+    /// Only connection servers pass `leftovers`.
+    pub fn start(
+        dataplane: &baton_dataplane::Dataplane,
+        local: &LocalNode,
+        leftovers: Option<Leftovers>,
+    ) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let (orders, order_receiver) = mpsc::channel(1);
         let (transfer_sender, transfers) = mpsc::channel(1);
         let (wanted, wanted_receiver) = watch::channel(Wanted::of(local));
-        let table =
-            (dataplane.as_connection_server()).map(|server| Table::open(server, &local.links));
+        let table = (dataplane.as_connection_server().zip(leftovers))
+            .map(|(server, leftovers)| Table::open(server, &local.links, leftovers));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

@@ -9,7 +9,7 @@ use baton_dataplane::{ConnectionServer, Entries, Hold, Resumed, Tick};
 use baton_net::Link;
 use baton_wire::{Address, LeftOut, ShortAddress, TcbEntry};
 
-use crate::network::egress::Egress;
+use crate::{connection_server::failover::leftovers::Leftovers, network::egress::Egress};
 
 /// This node's table of TCB entries, and what has requests wait during a migration.
 pub struct Table {
@@ -17,6 +17,7 @@ pub struct Table {
     hold: Hold,
     /// Sends the packets that waited.
     egress: Egress,
+    leftovers: Leftovers,
     book: Book,
     /// How many entries still fit, by the last sweep's count at `prepare` and the entries added since.
     room: u32,
@@ -31,11 +32,12 @@ pub struct Took {
 }
 
 impl Table {
-    pub fn open(server: &ConnectionServer, links: &[Link]) -> Result<Self> {
+    pub fn open(server: &ConnectionServer, links: &[Link], leftovers: Leftovers) -> Result<Self> {
         Ok(Self {
             entries: server.entries()?,
             hold: server.hold()?,
             egress: Egress::open(links)?,
+            leftovers,
             book: Book::default(),
             room: 0,
         })
@@ -81,8 +83,10 @@ impl Table {
     }
 
     /// Prepares the table for entries from another node. Clients come with the entries and must not be sent back there,
-    /// so packets are no longer passed on.
+    /// so packets are no longer passed on. What is left here from an earlier time in front is forgotten before, because
+    /// it could not be told from entries of idle connections that come back.
     pub fn prepare(&mut self) -> Result<()> {
+        self.leftovers.forget();
         self.release()?;
         self.look_up()?;
         let used = u32::try_from(self.entries.live()?).unwrap_or(u32::MAX);
