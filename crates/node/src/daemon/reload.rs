@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 
 use anyhow::{Result, bail};
 use baton_config::{ClusterAddress, Config, Service, diff};
-use tracing::info;
+use tracing::{error, info};
 
 use crate::{
     daemon::Daemon,
@@ -15,7 +15,8 @@ use crate::{
 };
 
 impl Daemon {
-    /// Reads the configuration file and applies all of it. A file that is wrong or needs a restart changes nothing.
+    /// Reads the configuration file and applies all of it. A file that is wrong, needs a restart or cannot be applied
+    /// changes nothing.
     pub(crate) async fn reload(&mut self) -> Result<String> {
         tell(&[News::Reloading]);
         let outcome = self.apply().await;
@@ -35,6 +36,24 @@ impl Daemon {
                 bail!("only a restart can apply this: {}", reasons.join("; "));
             }
         };
+        let before = self.local.config.clone();
+        if let Err(error) = self.switch_to(new).await {
+            if let Err(error) = self.switch_to(before).await {
+                error!("cannot go back to the configuration before; restart this node: {error:#}");
+            }
+            return Err(error);
+        }
+        Ok(format!(
+            "reloaded: {} of {} node(s) and {} of {} service(s) are new or changed",
+            changes.nodes.added.len() + changes.nodes.changed.len(),
+            self.local.config.nodes.len(),
+            changes.services.added.len() + changes.services.changed.len(),
+            self.local.config.services.len(),
+        ))
+    }
+
+    /// Has the node follow this configuration. After an error it follows some of it.
+    async fn switch_to(&mut self, new: Config) -> Result<()> {
         let me = new.this_node(self.local.me.name.as_str())?.clone();
         let cluster = cluster_of(&new, &me)?;
         let addresses = self.held_places();
@@ -61,14 +80,7 @@ impl Daemon {
         if self.routes_by_size() {
             self.write_sizes()?;
         }
-        self.give_up(&addresses).await?;
-        Ok(format!(
-            "reloaded: {} of {} node(s) and {} of {} service(s) are new or changed",
-            changes.nodes.added.len() + changes.nodes.changed.len(),
-            self.local.config.nodes.len(),
-            changes.services.added.len() + changes.services.changed.len(),
-            self.local.config.services.len(),
-        ))
+        self.give_up(&addresses).await
     }
 
     /// Lets go of services that this node was taken out of and whose last connection has ended.
