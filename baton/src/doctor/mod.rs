@@ -169,7 +169,8 @@ fn ds_findings(subject: &Subject, adapters: &[Adapter]) -> Vec<Finding> {
     let services = subject.services();
     let relayed = subject.relayed();
     // Services that this node relays are left out: the node itself listens for them while it runs.
-    let is_here = |(name, _): &&servers::Place| relayed.iter().all(|(other, _)| other != name);
+    let is_here =
+        |(name, _): &&servers::NamedService| relayed.iter().all(|(other, _)| other != name);
     let here: Option<Vec<_>> =
         (services.as_ref()).map(|services| services.iter().filter(is_here).cloned().collect());
     findings.extend(servers::check(here.as_deref()));

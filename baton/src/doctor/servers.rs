@@ -14,10 +14,10 @@ use super::finding::Finding;
 use crate::doctor::kernel::proc;
 
 /// A service of this node: its name, and the address that clients reach.
-pub type Place = (String, SocketAddr);
+pub type NamedService = (String, SocketAddr);
 
 /// Checks the servers of this node's services. `services` is `None` if they are not known.
-pub fn check(services: Option<&[Place]>) -> Vec<Finding> {
+pub fn check(services: Option<&[NamedService]>) -> Vec<Finding> {
     let enabled = proc::setting("net/mptcp/enabled");
     let listeners = match listeners() {
         Ok(listeners) => listeners,
@@ -37,11 +37,11 @@ pub fn check(services: Option<&[Place]>) -> Vec<Finding> {
 
 /// Finds services without a server. Every connection is adopted by the server that listens on the service's own port;
 /// without a listener the connection is refused, and goes to another data server.
-fn judge_present(listeners: &[Listener], services: &[Place]) -> Finding {
-    let (served, missing): (Vec<&Place>, Vec<&Place>) = services
+fn judge_present(listeners: &[Listener], services: &[NamedService]) -> Finding {
+    let (served, missing): (Vec<&NamedService>, Vec<&NamedService>) = services
         .iter()
         .partition(|(_, at)| listeners.iter().any(|listener| listener.takes(*at)));
-    let named = |places: &[&Place]| {
+    let named = |places: &[&NamedService]| {
         let places: Vec<String> = places
             .iter()
             .map(|(name, at)| format!("{name} ({at})"))
@@ -69,10 +69,10 @@ fn judge_present(listeners: &[Listener], services: &[Place]) -> Finding {
 fn judge_mptcp(
     enabled: Option<&str>,
     listeners: &[Listener],
-    services: Option<&[Place]>,
+    services: Option<&[NamedService]>,
 ) -> Finding {
     let concerned = |listener: &&Listener| {
-        let ours = |services: &[Place]| services.iter().any(|(_, at)| listener.takes(*at));
+        let ours = |services: &[NamedService]| services.iter().any(|(_, at)| listener.takes(*at));
         listener.mptcp && services.is_none_or(ours)
     };
     let mut at: Vec<String> = listeners
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    fn web() -> Vec<Place> {
+    fn web() -> Vec<NamedService> {
         vec![("web".into(), "192.0.2.100:80".parse().expect("an address"))]
     }
 
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn mptcp_matters_on_service_ports() {
         let listeners = [listener("[::]:80", true), listener("0.0.0.0:22", false)];
-        let verdict = |listeners: &[Listener], services: Option<&[Place]>| {
+        let verdict = |listeners: &[Listener], services: Option<&[NamedService]>| {
             judge_mptcp(Some("1"), listeners, services).verdict()
         };
         let web = web();

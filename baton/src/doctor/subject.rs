@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use baton_config::{Config, Node, Roles};
 use baton_dataplane::kernel::Part;
 
-use super::servers::Place;
+use super::servers::NamedService;
 use crate::doctor::servers::relayed::Relayed;
 
 /// What this machine is, or could be, as a node.
@@ -93,7 +93,7 @@ impl Subject {
     }
 
     /// The services for which this machine is a data server; `None` if they are not known.
-    pub fn services(&self) -> Option<Vec<Place>> {
+    pub fn services(&self) -> Option<Vec<NamedService>> {
         let Placed { config, me, .. } = self.placed.as_ref()?;
         let services = config.services_of(&me.name);
         Some(

@@ -21,7 +21,7 @@ use anyhow::{Result, bail};
 
 use self::{
     questions::{Answers, Questions},
-    screen::{Screen, Wish},
+    screen::{KeyEffect, Screen},
     terminal::Terminal,
 };
 
@@ -64,9 +64,9 @@ fn watch(terminal: &mut Terminal, questions: &Questions) -> Result<()> {
         }
         if let Some(event) = terminal.event(MOMENT)? {
             match screen.handle(&event) {
-                Wish::Quit => break,
-                Wish::Redraw => changed = true,
-                Wish::Nothing => {}
+                KeyEffect::Quit => break,
+                KeyEffect::Redraw => changed = true,
+                KeyEffect::Nothing => {}
             }
         }
     }

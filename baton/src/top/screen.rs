@@ -42,7 +42,7 @@ impl Page {
         }
     }
 
-    fn place(self) -> usize {
+    fn index(self) -> usize {
         match self {
             Self::Nodes => 0,
             Self::Pools => 1,
@@ -62,7 +62,7 @@ pub struct Screen {
 
 /// What a key asks the caller to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum KeyEffect {
     Quit,
     /// The screen has changed and must be drawn again.
     Redraw,
@@ -72,20 +72,20 @@ pub enum Wish {
 impl Screen {
     /// The column by which the current page is sorted.
     pub fn sorted_by(&self) -> Option<usize> {
-        self.sorted[self.page.place()]
+        self.sorted[self.page.index()]
     }
 
     /// Handles an event, and returns what the caller has to do.
-    pub fn handle(&mut self, event: &Event) -> Wish {
+    pub fn handle(&mut self, event: &Event) -> KeyEffect {
         let key = match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => key,
-            Event::Resize(..) => return Wish::Redraw,
-            _ => return Wish::Nothing,
+            Event::Resize(..) => return KeyEffect::Redraw,
+            _ => return KeyEffect::Nothing,
         };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('q') | KeyCode::Esc => return Wish::Quit,
-            KeyCode::Char('c') if control => return Wish::Quit,
+            KeyCode::Char('q') | KeyCode::Esc => return KeyEffect::Quit,
+            KeyCode::Char('c') if control => return KeyEffect::Quit,
             KeyCode::Tab => self.turn(1),
             KeyCode::BackTab => self.turn(Page::ALL.len() - 1),
             KeyCode::Right => self.sort(1),
@@ -94,20 +94,20 @@ impl Screen {
             KeyCode::Up => self.scrolled = self.scrolled.saturating_sub(1),
             KeyCode::PageDown => self.scrolled += 10,
             KeyCode::PageUp => self.scrolled = self.scrolled.saturating_sub(10),
-            _ => return Wish::Nothing,
+            _ => return KeyEffect::Nothing,
         }
-        Wish::Redraw
+        KeyEffect::Redraw
     }
 
     fn turn(&mut self, by: usize) {
-        self.page = Page::ALL[(self.page.place() + by) % Page::ALL.len()];
+        self.page = Page::ALL[(self.page.index() + by) % Page::ALL.len()];
         self.scrolled = 0;
     }
 
     /// Moves the order by `by` places around all columns. The place before the first column is "not sorted".
     fn sort(&mut self, by: usize) {
         let columns = self.page.columns().len();
-        let sorted = &mut self.sorted[self.page.place()];
+        let sorted = &mut self.sorted[self.page.index()];
         let place = sorted.map_or(0, |column| column + 1);
         *sorted = ((place + by) % (columns + 1)).checked_sub(1);
         self.scrolled = 0;
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use ratatui::crossterm::event::KeyEvent;
 
-    fn press(screen: &mut Screen, code: KeyCode) -> Wish {
+    fn press(screen: &mut Screen, code: KeyCode) -> KeyEffect {
         screen.handle(&Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn tab_goes_around() {
         let mut screen = Screen::default();
         for page in [Page::Pools, Page::Counters, Page::Nodes] {
-            assert_eq!(press(&mut screen, KeyCode::Tab), Wish::Redraw);
+            assert_eq!(press(&mut screen, KeyCode::Tab), KeyEffect::Redraw);
             assert_eq!(screen.page, page);
         }
         press(&mut screen, KeyCode::BackTab);
@@ -151,11 +151,11 @@ mod tests {
     #[test]
     fn ways_to_quit() {
         let mut screen = Screen::default();
-        assert_eq!(press(&mut screen, KeyCode::Char('q')), Wish::Quit);
-        assert_eq!(press(&mut screen, KeyCode::Esc), Wish::Quit);
-        assert_eq!(press(&mut screen, KeyCode::Char('c')), Wish::Nothing);
+        assert_eq!(press(&mut screen, KeyCode::Char('q')), KeyEffect::Quit);
+        assert_eq!(press(&mut screen, KeyCode::Esc), KeyEffect::Quit);
+        assert_eq!(press(&mut screen, KeyCode::Char('c')), KeyEffect::Nothing);
         let control_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(screen.handle(&Event::Key(control_c)), Wish::Quit);
+        assert_eq!(screen.handle(&Event::Key(control_c)), KeyEffect::Quit);
     }
 
     #[test]

@@ -4,17 +4,17 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 
 use baton_net::address_translation::Shown;
 
-use crate::doctor::{finding::Finding, servers::Place};
+use crate::doctor::{finding::Finding, servers::NamedService};
 
 const NAME: &str = "nat";
 
 /// Checks whether this host translates addresses of the services' packets. `services` are those of this node.
 /// `interfaces` are those by which clients' packets may come in; the list is empty if they are not known.
-pub fn check(services: &[Place], interfaces: &[String]) -> Finding {
+pub fn check(services: &[NamedService], interfaces: &[String]) -> Finding {
     judge(services, interfaces, &Shown::now())
 }
 
-fn judge(services: &[Place], interfaces: &[String], shown: &Shown) -> Finding {
+fn judge(services: &[NamedService], interfaces: &[String], shown: &Shown) -> Finding {
     if shown.is_empty() {
         return Finding::advice(
             NAME,
@@ -80,7 +80,8 @@ mod tests {
             Value::Null,
             iptables.iter().map(|text| (*text).to_owned()).collect(),
         );
-        let web: Vec<Place> = vec![("web".into(), "192.0.2.100:80".parse().expect("an address"))];
+        let web: Vec<NamedService> =
+            vec![("web".into(), "192.0.2.100:80".parse().expect("an address"))];
         judge(&web, &["eth0".into()], &shown)
     }
 

@@ -6,21 +6,21 @@ use std::{collections::HashSet, fs, path::Path};
 
 use baton_net::listeners::{Listener, listeners};
 
-use crate::doctor::{finding::Finding, servers::Place};
+use crate::doctor::{finding::Finding, servers::NamedService};
 
 const NAME: &str = "container_proxy";
 const PROXIES: [&str; 2] = ["docker-proxy", "rootlessport"];
 
 /// Checks whether such a program listens for one of `services`, which are those of this node.
-pub fn check(services: &[Place]) -> Finding {
+pub fn check(services: &[NamedService]) -> Finding {
     // If the listeners cannot be listed, the check of the servers reports it.
     let listeners = listeners().unwrap_or_default();
     let proxies = sockets_of_proxies(Path::new("/proc"));
     judge(services, &listeners, &proxies)
 }
 
-fn judge(services: &[Place], listeners: &[Listener], proxies: &HashSet<u32>) -> Finding {
-    let by_proxy = |(_, at): &&Place| {
+fn judge(services: &[NamedService], listeners: &[Listener], proxies: &HashSet<u32>) -> Finding {
+    let by_proxy = |(_, at): &&NamedService| {
         let mut takers = listeners.iter().filter(|listener| listener.takes(*at));
         takers.any(|listener| proxies.contains(&listener.inode))
     };
@@ -81,13 +81,14 @@ mod tests {
             backlog: 511,
             inode,
         };
-        let web: Vec<Place> = vec![("web".into(), "192.0.2.100:80".parse().expect("an address"))];
+        let web: Vec<NamedService> =
+            vec![("web".into(), "192.0.2.100:80".parse().expect("an address"))];
         let proxies = HashSet::from([7]);
         let advice = judge(&web, &[listener(7)], &proxies);
         assert_eq!(advice.verdict(), Advice);
         assert!(advice.found().contains("web (192.0.2.100:80)"));
         assert_eq!(judge(&web, &[listener(8)], &proxies).verdict(), Good);
-        let other: Vec<Place> =
+        let other: Vec<NamedService> =
             vec![("tls".into(), "192.0.2.100:443".parse().expect("an address"))];
         assert_eq!(judge(&other, &[listener(7)], &proxies).verdict(), Good);
     }
