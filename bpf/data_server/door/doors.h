@@ -53,6 +53,7 @@ struct {
 enum {
 	BEGUN_FOR = 256,           /* in 1.05 ms: longer than TCP takes to make a socket, if it makes one */
 	FORGET_AFTER = 64,         /* in 1.05 ms: longer than a packet is on its way from here to TCP */
+	LATE_FOR = GIVEN_TICKS << (TICK_SHIFT - SENT_SHIFT), /* GIVEN_TICKS in 1.05 ms */
 };
 
 /* Whether the owners of this service's connections judge their requests at a door. */

@@ -299,7 +299,7 @@ static __always_inline int adopt_with_request(struct arrival *a, struct lccp_hea
 enum beginning {
 	IS_NEW,
 	IS_HERE_SOON, /* its socket is being made: the client has sent the first request that TCP has once more */
-	HAS_ENDED,    /* it had a socket, which got this very request: the ADOPT was sent twice; this one was late */
+	HAS_ENDED,    /* it had a socket, which began with this very request, or lately with a later one: the ADOPT is late */
 };
 
 /*
@@ -319,7 +319,11 @@ static __noinline enum beginning beginning_of(const struct lccp_header *h, const
 		return IS_NEW;
 	if (!(begun->flags & DOOR_BORN))
 		return is_young(begun) && begun->request - seq < BEHIND_SEQ ? IS_HERE_SOON : IS_NEW;
-	return begun->requests && begun->request == seq && begun->counted == bpf_ntohl(in->tcp.ack_seq) ? HAS_ENDED : IS_NEW;
+	u32 since = begun->counted - bpf_ntohl(in->tcp.ack_seq);
+	if (begun->requests && begun->request == seq && !since)
+		return HAS_ENDED;
+	bool is_earlier = begun->request - seq - 1 < BEHIND_SEQ && since < BEHIND_ACK;
+	return is_earlier && moment() - begun->since < LATE_FOR ? HAS_ENDED : IS_NEW;
 }
 
 /*

@@ -340,6 +340,14 @@ fn a_late_adopt_does_not_begin_a_connection_again() {
         had_and_ended(&live, &adopt(&client), &first);
         send(&live.node, &adopt(&client), &first);
         expect(&live.node, &[("ds_ended_before", 1)]);
+        // Nor does one with a request from before, which was for this data server too.
+        let earlier = Segment {
+            seq: first.seq.wrapping_sub(100),
+            ack: first.ack.wrapping_sub(50),
+            ..first.clone()
+        };
+        send(&live.node, &adopt(&client), &earlier);
+        expect(&live.node, &[("ds_ended_before", 1)]);
         assert!(nothing_to_accept(&live.listener));
         let other = Segment {
             ack: first.ack.wrapping_add(1),
