@@ -30,7 +30,8 @@
 #include "include/socket_lookup.h"
 
 enum {
-	PASSING_FOR = 4096,        /* how long a note counts, in 1.05 ms */
+	PASSING_FOR = 1 << 16,     /* how long a note counts, in 1.05 ms: 69 s. An agent that was killed may need some time
+	                              to come back with what it has read */
 	STATE_CLOSE_WAIT = 8,      /* include/net/tcp_states.h: its client sends no more */
 	STAMP_AT = 4,              /* offset of the client's timestamp in options that are timestamps alone */
 	STAMP_ECHO_AT = 8,         /* offset of the timestamp of ours that they echo */

@@ -62,7 +62,11 @@ const LATEST: Duration = Duration::from_secs(1);
 
 /// This many packets are enough for the connection server to find out that nobody has a connection: it asks all data
 /// servers twice, and lets some seconds pass.
-const PROBES: u32 = 8;
+const PROBES: usize = 8;
+
+/// The pause after these packets. As many follow with this pause, in case that a data server could not be asked, or that
+/// another connection server has taken over meanwhile.
+const PROBES_AGAIN: Duration = Duration::from_secs(10);
 
 /// Receive buffer of the agent's sockets, bytes. Linux doubles it, and uses between half and nine tenths of that for
 /// the window, which is more than the program lets through.
@@ -280,9 +284,9 @@ async fn see_left(left: Left, program: Arc<dyn Program>, store: Arc<Store>) {
 /// knows which case it is: if it still has the connection, the connection server resets it, like every connection that
 /// nobody has.
 async fn make_it_speak(program: &dyn Program, given: &Given) -> io::Result<()> {
-    for _ in 0..PROBES {
+    for pause in [[LATEST; PROBES], [PROBES_AGAIN; PROBES]].concat() {
         given.last().try_for_each(|frame| program.probe(frame))?;
-        sleep(LATEST).await;
+        sleep(pause).await;
     }
     Ok(())
 }
