@@ -18,11 +18,9 @@ mod memory;
 mod migration;
 mod options;
 mod processes;
-mod profile;
 mod report;
 mod rules;
 mod saps;
-mod saps_stalled;
 mod snmp;
 mod statistics;
 mod throughput;
@@ -56,11 +54,6 @@ fn run(options: &Options) -> Result<()> {
     let mut report = Report::new(machine::describe()?);
     if options.memory {
         report.add(memory::measure(options.flows)?.markdown());
-        return report.write(options);
-    }
-    if let Some(load) = options.profile {
-        let lab = BenchLab::raise(options)?;
-        report.add(profile::measure(&lab, options, load)?.markdown());
         return report.write(options);
     }
     if options.handover || options.loss {
@@ -97,11 +90,6 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.saps {
         report.add(saps::measure(options)?);
-        report.add(machine::load_after()?);
-        return report.write(options);
-    }
-    if let Some(connections) = options.stalled {
-        report.add(saps_stalled::measure(options, connections)?);
         report.add(machine::load_after()?);
         return report.write(options);
     }

@@ -62,16 +62,9 @@ pub(crate) struct Options {
     /// Send back what comes to this port: what `--saps` runs on the hosts of its lab
     #[arg(long, hide = true, value_name = "PORT")]
     pub echo: Option<u16>,
-    /// Only measure what clients that read nothing do to the others, of so many connections one in ten
-    #[arg(long, value_name = "CONNECTIONS", num_args = 0..=1, default_missing_value = "5000", conflicts_with = "memory",
-          value_parser = clap::value_parser!(u32).range(10..=25_000))]
-    pub stalled: Option<u32>,
     /// Entries of that table
     #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows: u32,
-    /// Only show, by kernel function, where baton's time goes beyond that of direct access (perf)
-    #[arg(long, value_name = "LOAD", conflicts_with = "memory")]
-    pub profile: Option<Load>,
     /// The baton program [default: built now, optimised]
     #[arg(long)]
     pub baton: Option<PathBuf>,
