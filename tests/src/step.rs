@@ -1,8 +1,9 @@
 //! The vocabulary of scenarios. Each step is a struct whose fields are the step's parameters.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use crate::slowness;
@@ -27,9 +28,7 @@ pub enum Step {
     Finish(clients::background::Finish),
     /// Runs some steps several times.
     Repeat(operations::repeat::Repeat),
-    /// Long downloads, which must survive other steps.
-    Downloads(clients::downloads::Downloads),
-    /// Many clients, most of them idle, while other steps happen.
+    /// Many clients that are idle while other steps happen.
     Crowd(clients::crowd::Crowd),
     /// Clients that end their connections by a RST, after other steps.
     Abort(clients::abort::Abort),
@@ -125,8 +124,6 @@ pub enum Step {
     Stray(attacks::stray::Stray),
     /// Connections that are handed over from one data server to the next.
     Walk(clients::walk::Walk),
-    /// One curl whose single connection visits every data server.
-    Tour(clients::tour::Tour),
     /// Requests of all kinds, each of which must be answered by the data server that the rules name.
     Ask(clients::ask::Ask),
     /// Counts who has answered how many requests.
@@ -135,8 +132,6 @@ pub enum Step {
     Tallied(checks::tallied::Tallied),
     /// Clients that send further requests without waiting for answers.
     Pipeline(clients::pipeline::Pipeline),
-    /// A given number of handovers.
-    Soak(clients::soak::Soak),
     /// Counts a host's sockets.
     CountSockets(checks::sockets::Count),
     /// Checks that there are no more sockets than at the last `count-sockets`.
@@ -165,7 +160,6 @@ impl Step {
             Step::Begin(step) => step.run(world),
             Step::Phase(step) => step.run(world),
             Step::Finish(step) => step.run(world),
-            Step::Downloads(step) => step.run(world),
             Step::Crowd(step) => step.run(world),
             Step::Abort(step) => step.run(world),
             Step::Ahead(step) => step.run(world),
@@ -213,13 +207,11 @@ impl Step {
             Step::ReplayFirst(step) => step.run(world),
             Step::Stray(step) => step.run(world),
             Step::Walk(step) => step.run(world),
-            Step::Tour(step) => step.run(world),
             Step::Ask(step) => step.run(world),
             Step::Targets(step) => step.run(world),
             Step::Served(step) => step.run(world),
             Step::Tallied(step) => step.run(world),
             Step::Pipeline(step) => step.run(world),
-            Step::Soak(step) => step.run(world),
             Step::CountSockets(step) => step.run(world),
             Step::NoMoreSockets(step) => step.run(world),
             Step::Repeat(step) => step.run(world),
@@ -227,6 +219,31 @@ impl Step {
                 std::thread::sleep(step.r#for.0);
                 Ok(())
             }
+        }
+    }
+}
+
+/// Runs the steps that happen in the middle of another step.
+///
+/// # Errors
+/// A step failed; the error says which.
+pub(crate) fn meanwhile(steps: &[Step], world: &mut World) -> Result<()> {
+    steps.iter().try_for_each(|step| {
+        step.run(world)
+            .with_context(|| format!("meanwhile, {step}"))
+    })
+}
+
+/// Repeats a check until it succeeds or the time is over. Returns the result of the last one.
+///
+/// # Errors
+/// The check still fails when the time is over.
+pub(crate) fn until<T>(patience: Span, mut check: impl FnMut() -> Result<T>) -> Result<T> {
+    let end = Instant::now() + patience.0;
+    loop {
+        match check() {
+            Err(_) if Instant::now() < end => std::thread::sleep(Duration::from_millis(50)),
+            done => return done,
         }
     }
 }

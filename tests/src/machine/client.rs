@@ -2,7 +2,6 @@
 //! answer is there, and compares the body with the page.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -11,7 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::step::clients::http::{connect, read_response};
+use crate::step::clients::http::{connect, get, read_response, served_by};
+use crate::step::clients::page::Page;
 
 /// The directory of the pages, the same in every machine.
 const PAGES: &str = "/srv/www";
@@ -78,18 +78,16 @@ struct Connection {
 /// The command line is wrong, or a page is missing.
 pub fn run(arguments: impl Iterator<Item = String>) -> Result<String> {
     let orders = Orders::parse(&arguments.collect::<Vec<_>>())?;
-    let bodies: BTreeMap<&str, Vec<u8>> = orders
-        .paths
-        .iter()
-        .map(|path| Ok((path.as_str(), page(path)?)))
+    let pages: Vec<Page> = (orders.paths.iter())
+        .map(|path| page(path))
         .collect::<Result<_>>()?;
     let begun = Instant::now();
     let (sent, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
     let mut report = Report::default();
     std::thread::scope(|scope| {
-        let (orders, bodies, sent, ended) = (&orders, &bodies, &sent, &ended);
+        let (orders, pages, sent, ended) = (&orders, &pages, &sent, &ended);
         let clients: Vec<_> = (0..orders.connections)
-            .map(|number| scope.spawn(move || client(number, orders, bodies, begun, sent, ended)))
+            .map(|number| scope.spawn(move || client(number, orders, pages, begun, sent, ended)))
             .collect();
         if let Until::File(file) = &orders.until {
             while !file.exists() {
@@ -109,15 +107,14 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<String> {
 fn client(
     number: usize,
     orders: &Orders,
-    bodies: &BTreeMap<&str, Vec<u8>>,
+    pages: &[Page],
     begun: Instant,
     sent: &AtomicUsize,
     ended: &AtomicBool,
 ) -> Report {
     let mut report = Report::default();
     let mut connection = None;
-    let paths = orders.paths.iter().cycle();
-    for path in paths.skip(number % orders.paths.len()) {
+    for page in pages.iter().cycle().skip(number % pages.len()) {
         match orders.until {
             Until::Count(count) if sent.fetch_add(1, Relaxed) >= count => break,
             Until::File(_) if ended.load(Relaxed) => break,
@@ -125,13 +122,7 @@ fn client(
         }
         let asked = Instant::now();
         let before = (connection.as_ref()).and_then(|one: &Connection| one.server.clone());
-        match ask(
-            &mut connection,
-            orders.port,
-            path,
-            &bodies[path.as_str()],
-            &mut report,
-        ) {
+        match ask(&mut connection, orders.port, page, &mut report) {
             Ok(server) => {
                 report.right += 1;
                 report.changes += usize::from(before.is_some_and(|before| before != server));
@@ -142,7 +133,7 @@ fn client(
             Err(error) => {
                 connection = None;
                 report.failed.push(Failure {
-                    what: format!("{path}, after {:.1?}: {error:#}", asked.elapsed()),
+                    what: format!("{}, after {:.1?}: {error:#}", page.path, asked.elapsed()),
                     server: before,
                     at: begun.elapsed().as_secs_f64(),
                 });
@@ -159,8 +150,7 @@ fn client(
 fn ask(
     connection: &mut Option<Connection>,
     port: u16,
-    path: &str,
-    page: &[u8],
+    page: &Page,
     report: &mut Report,
 ) -> Result<String> {
     let connection = match connection {
@@ -175,35 +165,25 @@ fn ask(
     };
     let stream = &mut connection.stream;
     stream.set_read_timeout(Some(Duration::from_secs(120)))?;
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n\r\n").as_bytes())?;
+    get(stream, &page.path)?;
     let (head, body) = read_response(stream)?;
     let first = head.lines().next().unwrap_or_default();
     ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {first:?}");
-    let server = head
-        .lines()
-        .find_map(|line| line.strip_prefix("X-Served-By: "));
-    let server = server.context("the answer does not say whose it is")?;
+    let server = served_by(&head).context("the answer does not say whose it is")?;
     connection.server = Some(server.to_owned());
     ensure!(
-        body == page,
+        body == page.body,
         "{} bytes from {server} are not the page's {}",
         body.len(),
-        page.len()
+        page.body.len()
     );
-    report.by_others += usize::from(named(path).is_some_and(|named| named != server));
+    report.by_others += usize::from(page.server.as_deref().is_some_and(|named| named != server));
     Ok(server.to_owned())
 }
 
-/// The server that a path names: only ds1 may answer /ds1/4k, and any server /4k.
-fn named(path: &str) -> Option<&str> {
-    let (first, _) = path.strip_prefix('/')?.split_once('/')?;
-    Some(first)
-}
-
-fn page(path: &str) -> Result<Vec<u8>> {
+fn page(path: &str) -> Result<Page> {
     let name = Path::new(path).file_name().unwrap_or_default();
-    let file = Path::new(PAGES).join(name);
-    std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))
+    Page::from_file(path, &Path::new(PAGES).join(name))
 }
 
 impl Orders {
@@ -246,12 +226,6 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_path_names_its_server() {
-        assert_eq!(named("/ds1/4k"), Some("ds1"));
-        assert_eq!(named("/4k"), None);
-    }
 
     #[test]
     fn orders_are_read() -> Result<()> {

@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Result, anyhow, ensure};
 use etherparse::{TcpHeader, TcpOptionElement};
 use fastrand::Rng;
 use serde::Deserialize;
 
 use crate::frames::{self, Frame, Way};
-use crate::step::Step;
+use crate::step::{Step, meanwhile};
 use crate::world::{CLUSTER, World};
 
-/// Sends packets each of which has another sender, other ports and other numbers, so that no packet comes twice.
+/// Sends acknowledgements with made-up timestamps. Each has another sender, other ports and other numbers, so that no
+/// packet comes twice.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flood {
@@ -23,22 +24,12 @@ pub struct Flood {
     at: String,
     /// The host that sends, which is on the same LAN as the node.
     from: String,
-    what: What,
     /// The number of bytes of data in each packet.
     #[serde(default)]
     bytes: usize,
     /// The lowest rate, in packets a second. At a lower rate the step has shown nothing, and fails.
     at_least: u64,
     meanwhile: Vec<Step>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum What {
-    /// Acknowledgements, with made-up timestamps.
-    Acks,
-    /// RSTs.
-    Resets,
 }
 
 /// Offsets in a frame of the fields that differ in each (RFC 791; RFC 9293, 3.1; RFC 7323, 3.2).
@@ -69,10 +60,7 @@ impl Flood {
                 };
                 lab.within(&from, || frames::flood(model, next))
             });
-            let steps = self.meanwhile.iter().try_for_each(|step| {
-                step.run(world)
-                    .with_context(|| format!("in the flood, {step}"))
-            });
+            let steps = meanwhile(&self.meanwhile, world);
             ended.store(true, Relaxed);
             (steps, flood.join())
         });
@@ -89,10 +77,8 @@ impl Flood {
     }
 
     fn model(&self, way: Way) -> Result<Frame> {
-        let is_ack = matches!(self.what, What::Acks);
         let mut header = TcpHeader {
-            ack: is_ack,
-            rst: !is_ack,
+            ack: true,
             window_size: 1000,
             ..TcpHeader::default()
         };

@@ -3,7 +3,6 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use baton_lab::BRIDGE;
@@ -15,6 +14,7 @@ use serde::Deserialize;
 use crate::frames::{self, Frame};
 use crate::span::{Span, seconds};
 use crate::step::clients::http::{ask, connect_to};
+use crate::step::{patience, until};
 use crate::world::World;
 
 /// Records the ADOPT by which a data server got a connection, and has the client send it again while the connection
@@ -116,17 +116,10 @@ pub(crate) fn stop(mut recorder: Child) -> Result<()> {
 /// Waits until the file has the packet of this client port, and returns its frame. A packet that was sent is in the
 /// file only once tcpdump has read it from the kernel.
 pub(crate) fn wait_for(file: &Path, port_at: usize, port: u16) -> Result<Frame> {
-    let end = Instant::now() + crate::step::patience().0;
-    loop {
-        if let Some(frame) = find(&std::fs::read(file)?, port_at, port) {
-            return Ok(frame);
-        }
-        ensure!(
-            Instant::now() < end,
-            "no packet of the connection was recorded"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until(patience(), || {
+        let found = find(&std::fs::read(file)?, port_at, port);
+        found.context("no packet of the connection was recorded")
+    })
 }
 
 /// The first recorded frame that has this client port at offset `port_at`. The file's format is that of

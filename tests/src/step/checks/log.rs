@@ -1,11 +1,9 @@
 //! Steps that check what logs hold.
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::span::Span;
+use crate::step::{patience, until};
 use crate::world::World;
 
 /// Checks that a log holds a text, or that it lacks one.
@@ -21,8 +19,6 @@ pub struct Log {
     /// The text that the log must lack since the host's last mark, or, without one, since its beginning: nodes that
     /// have not yet heard each other log that as they start.
     lacks: Option<String>,
-    #[serde(default = "crate::step::patience")]
-    within: Span,
 }
 
 /// Checks the servers' access logs: every line begins with the client's own address, and no line is missing.
@@ -33,8 +29,6 @@ pub struct AccessLog {
     client: String,
     /// The number of lines in all these logs together.
     lines: usize,
-    #[serde(default = "crate::step::patience")]
-    within: Span,
 }
 
 impl Log {
@@ -53,7 +47,7 @@ impl Log {
                 ensure!(!text.contains(lacks), "{shown} has {lacks:?}:\n{text}");
             }
             let Some(has) = &self.has else { continue };
-            until(self.within, || {
+            until(patience(), || {
                 let text = std::fs::read_to_string(&path)?;
                 ensure!(text.contains(has), "{shown} has no {has:?}:\n{text}");
                 Ok(())
@@ -70,7 +64,7 @@ impl AccessLog {
     /// A line names another client, or there are fewer or more lines.
     pub fn run(&self, world: &mut World) -> Result<()> {
         // Servers write their logs with some delay.
-        until(self.within, || {
+        until(patience(), || {
             let mut lines = 0;
             for host in &self.on {
                 let text = std::fs::read_to_string(world.log_path(host, "access")?)?;
@@ -92,16 +86,6 @@ impl AccessLog {
             );
             Ok(())
         })
-    }
-}
-
-pub(crate) fn until(patience: Span, mut check: impl FnMut() -> Result<()>) -> Result<()> {
-    let end = Instant::now() + patience.0;
-    loop {
-        match check() {
-            Err(_) if Instant::now() < end => std::thread::sleep(Duration::from_millis(50)),
-            done => return done,
-        }
     }
 }
 

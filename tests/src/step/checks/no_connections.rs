@@ -1,12 +1,13 @@
-//! A step that checks that nothing is left of connections that have ended.
+//! A step that counts the connections that data servers have.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
-use super::log::until;
+use crate::step::{patience, until};
 use crate::world::{CLUSTER, World};
 
-/// Checks that none of these hosts has a TCP connection of a client with the cluster address, in whatever state.
+/// Checks that none of these hosts has a TCP connection of a client with the cluster address, in whatever state, or
+/// that there are as many as expected.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoConnections {
@@ -15,32 +16,43 @@ pub struct NoConnections {
     /// none.
     #[serde(default = "yes")]
     but_time_wait: bool,
+    /// The number of connections that all these hosts together must have.
+    #[serde(default)]
+    exactly: usize,
 }
 
 impl NoConnections {
-    /// Waits until all such connections are gone.
+    /// Waits until there are as many such connections as expected.
     ///
     /// # Errors
-    /// A connection stays.
+    /// A connection stays, or is missing.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let states: &[&str] = if self.but_time_wait {
             &["exclude", "time-wait"]
         } else {
             &[]
         };
-        self.on.iter().try_for_each(|host| {
-            until(crate::step::patience(), || {
-                let left = connections(world, host, states)?;
-                ensure!(left.is_empty(), "{host} still has\n{left}");
-                Ok(())
-            })
+        until(patience(), || {
+            let mut found = Vec::new();
+            for host in &self.on {
+                let lines = connections(world, host, states)?;
+                found.extend(lines.lines().map(|line| format!("{host}: {line}")));
+            }
+            ensure!(
+                found.len() == self.exactly,
+                "{} connections instead of {}:\n{}",
+                found.len(),
+                self.exactly,
+                found.join("\n")
+            );
+            Ok(())
         })
     }
 }
 
 /// The connections of clients with the cluster address at a host, a line each. Connections that the host's daemon
 /// makes to check the server there are left out. `states` is ss(8)'s filter, in addition to `connected`.
-pub(crate) fn connections(world: &World, host: &str, states: &[&str]) -> Result<String> {
+fn connections(world: &World, host: &str, states: &[&str]) -> Result<String> {
     let cluster = CLUSTER.to_string();
     let connected = ["ss", "-Htn", "state", "connected"];
     let of_clients = ["src", &cluster, "and", "not", "dst", &cluster];

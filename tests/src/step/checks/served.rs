@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
-use super::log::until;
-use crate::span::Span;
+use crate::step::{patience, until};
 use crate::world::World;
 
 /// Checks the servers' access logs: how many requests for a page there are in all, and which share each host has.
@@ -19,9 +18,6 @@ pub struct Served {
     shares: BTreeMap<String, f64>,
     /// By how many percent of all requests a share may differ.
     within_percent: f64,
-    /// How long the servers may take to write their logs.
-    #[serde(default = "crate::step::patience")]
-    within: Span,
 }
 
 impl Served {
@@ -30,7 +26,7 @@ impl Served {
     /// # Errors
     /// Requests are missing, or the shares differ.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        until(self.within, || self.check(world))
+        until(patience(), || self.check(world))
     }
 
     fn check(&self, world: &World) -> Result<()> {

@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-use super::log::until;
 use crate::span::Span;
+use crate::step::until;
 use crate::world::World;
 
 /// Remembers how many sockets there are.

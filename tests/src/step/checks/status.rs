@@ -1,13 +1,13 @@
 //! A step that checks what `baton status --json` says.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::span::Span;
+use crate::step::until;
 use crate::world::World;
 
 /// Asks a node for its status until it is as expected.
@@ -51,29 +51,18 @@ impl Status {
     /// # Errors
     /// The status was not as expected until the time was up.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let end = Instant::now() + self.within.0;
-        loop {
+        until(self.within, || {
             // A node that is starting does not answer for a while.
-            let status = match world.status(&self.on) {
-                Ok(status) => status,
-                Err(error) if Instant::now() >= end => return Err(error),
-                Err(_) => {
-                    std::thread::sleep(Duration::from_millis(50));
-                    continue;
-                }
-            };
-            match self.check(&status).and_then(|()| self.read(world)) {
-                Ok(()) => return Ok(()),
-                Err(error) if Instant::now() >= end => {
-                    let (services, nodes) = (&status["services"], &status["nodes"]);
-                    bail!(
-                        "{} says otherwise: {error:#}\nservices: {services}\nnodes: {nodes}",
-                        self.on
-                    )
-                }
-                Err(_) => std::thread::sleep(Duration::from_millis(50)),
-            }
-        }
+            let status = world.status(&self.on)?;
+            let checked = self.check(&status).and_then(|()| self.read(world));
+            checked.map_err(|error| {
+                let (services, nodes) = (&status["services"], &status["nodes"]);
+                anyhow!(
+                    "{} says otherwise: {error:#}\nservices: {services}\nnodes: {nodes}",
+                    self.on
+                )
+            })
+        })
     }
 
     fn read(&self, world: &World) -> Result<()> {

@@ -6,8 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::log::until;
-use crate::span::Span;
+use crate::step::{patience, until};
 use crate::world::World;
 
 /// Checks what was counted since the lab was raised, by what `baton status --json` says.
@@ -24,8 +23,6 @@ pub struct Tallied {
     rest: Option<Expected>,
     #[serde(default)]
     data_servers: BTreeMap<String, Expected>,
-    #[serde(default = "crate::step::patience")]
-    within: Span,
 }
 
 #[derive(Debug, Deserialize)]
@@ -51,7 +48,7 @@ impl Tallied {
     /// # Errors
     /// The counts differ.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        until(self.within, || self.check(&world.status(&self.on)?))
+        until(patience(), || self.check(&world.status(&self.on)?))
     }
 
     fn check(&self, status: &Value) -> Result<()> {

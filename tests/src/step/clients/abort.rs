@@ -7,7 +7,7 @@ use serde::Deserialize;
 use socket2::SockRef;
 
 use super::http::{ask, connect};
-use crate::step::Step;
+use crate::step::{Step, meanwhile};
 use crate::world::World;
 
 /// Opens connections and gets one answer over each. After other steps, the clients abort the connections by a RST,
@@ -37,10 +37,7 @@ impl Abort {
             streams.collect()
         };
         let streams = world.lab.within("client", open)??;
-        self.after.iter().try_for_each(|step| {
-            step.run(world)
-                .with_context(|| format!("before clients leave, {step}"))
-        })?;
+        meanwhile(&self.after, world)?;
         drop(streams);
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! A step that expects an answer to be broken off.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-use super::http::connect_to;
-use crate::step::Step;
+use super::http::{connect_to, get};
+use crate::step::{Step, meanwhile};
 use crate::world::World;
 
 /// Asks for a page that takes long. When the answer has begun, other steps run, which end the connection. The client
@@ -28,11 +28,7 @@ impl BrokenOff {
     /// A step failed, or the answer came to its regular end or to none at all.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let mut stream = world.lab.within("client", || connect_to(&self.by))??;
-        write!(
-            stream,
-            "GET {} HTTP/1.1\r\nHost: cluster\r\n\r\n",
-            self.path
-        )?;
+        get(&mut stream, &self.path)?;
         let mut answer = vec![0; 4096];
         let begun = stream.read(&mut answer).context("no answer began")?;
         ensure!(
@@ -41,10 +37,7 @@ impl BrokenOff {
             String::from_utf8_lossy(&answer[..begun])
         );
         answer.truncate(begun);
-        for step in &self.meanwhile {
-            step.run(world)
-                .with_context(|| format!("meanwhile, {step}"))?;
-        }
+        meanwhile(&self.meanwhile, world)?;
         match stream.read_to_end(&mut answer) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 return Err(error).context("the client never heard that its connection is gone");

@@ -38,8 +38,6 @@ pub struct Get {
     /// The number of bytes of further fields in the request's head, so that it comes in several segments.
     #[serde(default)]
     header_bytes: usize,
-    /// The expected body. It need not be given for the lab's files.
-    body: Option<String>,
     /// The expected status of each path's answer; paths beyond the list's end expect 200.
     #[serde(default)]
     statuses: Vec<u64>,
@@ -49,9 +47,6 @@ pub struct Get {
     sha256: Option<String>,
     /// Expects that every attempt ends with a refusal or a reset within this time, which includes the start of curl.
     fails_within: Option<Span>,
-    /// How long one address may take.
-    #[serde(default = "limit")]
-    within: Span,
     /// Further arguments of curl.
     #[serde(default)]
     curl: Vec<String>,
@@ -174,7 +169,7 @@ impl Get {
     }
 
     fn curl(&self, world: &World) -> Result<Command> {
-        let mut command = world.command("client", self.within.0)?;
+        let mut command = world.command("client", seconds(300).0)?;
         command
             .args(["curl", "-sS", "-w", "%{json}\\t%header{x-served-by}\\n"])
             .args(&self.curl);
@@ -209,13 +204,6 @@ impl Get {
                 "the header is\n{header}"
             );
             return Ok(());
-        }
-        if let Some(expected) = &self.body {
-            let body = std::fs::read_to_string(file)?;
-            ensure!(
-                body.trim() == expected,
-                "the body is {body:?} instead of {expected:?}"
-            );
         }
         if let Some(expected) = &self.sha256 {
             let sum = sha256(file)?;
@@ -320,10 +308,6 @@ pub fn cluster() -> Vec<String> {
 
 pub(crate) fn once() -> usize {
     1
-}
-
-fn limit() -> Span {
-    seconds(300)
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub fn connect_to(server: &str) -> Result<TcpStream> {
 /// # Errors
 /// No data server answers.
 pub fn ask(stream: &mut TcpStream) -> Result<String> {
-    stream.write_all(b"GET /whoami HTTP/1.1\r\nHost: cluster\r\n\r\n")?;
+    get(stream, "/whoami")?;
     let (_, body) = read_response(stream)?;
     Ok(String::from_utf8(body)?.trim().to_owned())
 }
@@ -85,14 +85,29 @@ pub fn read_response(stream: &mut TcpStream) -> Result<(String, Vec<u8>)> {
     Ok((head, body))
 }
 
+/// A request for a page. The connection stays open after it.
+pub(crate) fn request(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n\r\n")
+}
+
+/// Sends a request for a page.
+///
+/// # Errors
+/// The connection has ended.
+pub(crate) fn get(stream: &mut TcpStream, path: &str) -> Result<()> {
+    Ok(stream.write_all(request(path).as_bytes())?)
+}
+
+/// The data server that the response with this head comes from, by its own name.
+pub(crate) fn served_by(head: &str) -> Option<&str> {
+    let mut fields = head.lines().filter_map(|line| line.split_once(':'));
+    let found = fields.find(|(name, _)| name.eq_ignore_ascii_case("x-served-by"));
+    found.map(|(_, by)| by.trim())
+}
+
 /// Whether the response with this head comes from the data server that the path names. The path begins with /dsN/.
 pub(crate) fn is_by_pool(path: &str, head: &str) -> bool {
-    let pool = path.split('/').nth(1).unwrap_or_default();
-    head.lines().any(|line| {
-        let found = line.split_once(':');
-        found
-            .is_some_and(|(name, by)| name.eq_ignore_ascii_case("x-served-by") && by.trim() == pool)
-    })
+    served_by(head) == path.split('/').nth(1)
 }
 
 /// Reads a head up to its empty line and not a byte more, because what follows may belong to the next answer.

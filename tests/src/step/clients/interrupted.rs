@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::get::lab_file;
 use crate::span::{Span, seconds};
-use crate::step::{Step, patience};
+use crate::step::{Step, meanwhile, patience};
 use crate::world::{CLUSTER, World};
 
 /// Exit status of curl(1): failure in receiving.
@@ -26,9 +26,11 @@ const PARTIAL: i32 = 18;
 #[serde(deny_unknown_fields)]
 pub struct Interrupted {
     times: usize,
-    /// The path of one of the lab's files.
     #[serde(default = "large")]
     path: String,
+    /// The file whose bytes must come, if the path is not that of one of the lab's files. `{dir}` is the client's
+    /// directory.
+    file: Option<String>,
     /// The rate of the slowest download, in bytes a second; the fastest is three times as fast.
     rate: u64,
     /// How many downloads at most may break off. Those that do must end by a RST.
@@ -59,7 +61,13 @@ impl Interrupted {
     /// # Errors
     /// A byte is wrong, a download ends in a way that is not allowed, or a step failed.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let content = Arc::new(content(&self.path)?);
+        let file = match &self.file {
+            Some(file) => world.fill("client", file)?.into(),
+            None => lab_file(&self.path)?,
+        };
+        let content = std::fs::read(&file);
+        let content = content.with_context(|| format!("cannot read {}", file.display()))?;
+        let content = Arc::new(content);
         let begun = Arc::new(AtomicUsize::new(0));
         let downloads = (0..self.times)
             .map(|turn| self.start(world, turn, &content, &begun))
@@ -72,10 +80,7 @@ impl Interrupted {
             );
             std::thread::sleep(Duration::from_millis(20));
         }
-        let steps = self.meanwhile.iter().try_for_each(|step| {
-            step.run(world)
-                .with_context(|| format!("meanwhile, {step}"))
-        });
+        let steps = meanwhile(&self.meanwhile, world);
         let mut broken = 0;
         let mut wrong = Vec::new();
         for (turn, download) in downloads.into_iter().enumerate() {
@@ -129,12 +134,6 @@ impl Interrupted {
         let follow = move || follow(child, &content, &begun, errors);
         Ok(std::thread::spawn(follow))
     }
-}
-
-/// The bytes that a download must get: those of the file that every server of the lab serves by this name.
-pub(crate) fn content(path: &str) -> Result<Vec<u8>> {
-    let file = lab_file(path)?;
-    std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))
 }
 
 /// Follows one download and compares its bytes. `errors` are the exit statuses of curl that mean that the connection

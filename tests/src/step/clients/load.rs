@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::slowness;
 use crate::span::{Span, seconds};
-use crate::step::Step;
+use crate::step::{Step, meanwhile};
 use crate::world::{CLUSTER, World};
 
 /// How long a client waits for one answer, in seconds. On slow machines an answer may need many retransmissions.
@@ -43,10 +43,6 @@ pub struct Load {
     /// For wrk: how long the load lasts, or as long as the steps meanwhile take if that is longer.
     #[serde(default = "five_seconds")]
     r#for: Span,
-    /// For wrk: how long each connection waits before its next request. "0s" asks as fast as the machine can, which
-    /// takes processor time from the labs beside this one.
-    #[serde(default = "a_moment")]
-    pause: Span,
     /// For ab: the number of requests.
     #[serde(default)]
     requests: u32,
@@ -111,10 +107,7 @@ impl Load {
             .command(world, self.r#for.0 + more)?
             .spawn()
             .context("cannot start the load")?;
-        let steps = self.meanwhile.iter().try_for_each(|step| {
-            step.run(world)
-                .with_context(|| format!("meanwhile, {step}"))
-        });
+        let steps = meanwhile(&self.meanwhile, world);
         if !self.meanwhile.is_empty() {
             ensure!(
                 child.try_wait()?.is_none(),
@@ -171,7 +164,7 @@ impl Load {
                     command.args(["-H", "Connection: close"]);
                 }
                 let script = world.scratch.path().join("load.lua");
-                std::fs::write(&script, script_of(&self.paths, self.pause))?;
+                std::fs::write(&script, script_of(&self.paths))?;
                 command.arg("-s").arg(script);
             }
             Tool::Ab => {
@@ -272,13 +265,10 @@ impl Judge {
 }
 
 /// The script for wrk: it asks for these paths, if there are any, one after the other over whatever connection is
-/// free, and waits before each request.
-fn script_of(paths: &[String], pause: Span) -> String {
-    let mut script = String::new();
-    if !pause.0.is_zero() {
-        let milliseconds = pause.0.as_millis();
-        script += &format!("function delay()\n    return {milliseconds}\nend\n");
-    }
+/// free, and waits before each request. Without the wait, wrk would ask as fast as the machine can, which takes
+/// processor time from the labs beside this one.
+fn script_of(paths: &[String]) -> String {
+    let mut script = "function delay()\n    return 20\nend\n".to_owned();
     if !paths.is_empty() {
         let list: Vec<String> = paths.iter().map(|path| format!("{path:?}")).collect();
         script += &format!(
@@ -315,10 +305,6 @@ fn page() -> String {
 
 fn cluster() -> String {
     CLUSTER.to_string()
-}
-
-fn a_moment() -> Span {
-    Span(Duration::from_millis(20))
 }
 
 fn sixteen() -> u32 {

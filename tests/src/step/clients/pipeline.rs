@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use baton_lab::servers::FILES;
 use serde::Deserialize;
 
-use super::http::{connect, is_by_pool, read_response};
+use super::http::{connect, get, is_by_pool, read_response, request};
 use crate::world::World;
 
 /// Sends several requests at once, cut into two segments at different places in turn. The answers must be right and in
@@ -53,7 +53,7 @@ impl Pipeline {
         let mut stream = connect(None, 80)?;
         if self.after_one {
             for path in &self.paths {
-                stream.write_all(request(path).as_bytes())?;
+                get(&mut stream, path)?;
                 read_response(&mut stream)?;
             }
         }
@@ -73,10 +73,6 @@ impl Pipeline {
         }
         Ok(())
     }
-}
-
-fn request(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n\r\n")
 }
 
 /// Whether a body is this page's: the host's name and the path, or one of the lab's files, judged by its length.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
 use super::get::{cluster, sha256};
-use crate::span::{Span, seconds};
+use crate::span::seconds;
 use crate::world::World;
 
 /// Sends a body of every size to every address. The page answers with the body's length and, except from nginx, its
@@ -30,9 +30,6 @@ pub struct Post {
     /// Whether the answer must hold the digest.
     #[serde(default)]
     digest: bool,
-    /// How long one body may take.
-    #[serde(default = "limit")]
-    within: Span,
 }
 
 impl Post {
@@ -54,7 +51,7 @@ impl Post {
     }
 
     fn send(&self, world: &World, address: &str, body: &Path, size: u64, sum: &str) -> Result<()> {
-        let mut command = world.command("client", self.within.0)?;
+        let mut command = world.command("client", seconds(300).0)?;
         // curl waits 30 s for the status 100. By default it would send the body after one second in any case.
         command.args(["curl", "-sS", "-v", "--fail", "--expect100-timeout", "30"]);
         command.args([
@@ -109,8 +106,4 @@ fn write_body(path: &Path, size: u64) -> Result<()> {
         left -= take as u64;
     }
     Ok(())
-}
-
-fn limit() -> Span {
-    seconds(300)
 }

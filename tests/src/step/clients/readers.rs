@@ -1,6 +1,6 @@
 //! A step with many clients, each in the middle of a long response that it reads slowly, while other steps happen.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
-use super::http::connect;
-use super::interrupted;
-use crate::step::Step;
+use super::http::{connect, get};
+use super::page::Page;
+use crate::step::{Step, meanwhile};
 use crate::world::World;
 
 /// Opens so many connections that read a file, each at this rate at most. Every byte that comes is compared with the
@@ -46,7 +46,7 @@ impl Readers {
     /// # Errors
     /// A byte is wrong, a connection ends, a connection gets no more bytes, or a step failed.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let content = Arc::new(interrupted::content(&self.path)?);
+        let content = Arc::new(Page::new(&self.path)?.body);
         let readers = world.lab.within("client", || {
             let one = || Reader::open(&self.path);
             (0..self.count).map(|_| one()).collect::<Result<Vec<_>>>()
@@ -55,10 +55,7 @@ impl Readers {
         let (end, rate) = (Arc::clone(&ended), self.rate);
         let thread = std::thread::spawn(move || follow(readers, &content, rate, &end));
         std::thread::sleep(4 * PASS);
-        let steps = self.meanwhile.iter().try_for_each(|step| {
-            step.run(world)
-                .with_context(|| format!("meanwhile, {step}"))
-        });
+        let steps = meanwhile(&self.meanwhile, world);
         ended.store(true, Ordering::Relaxed);
         let Ok(followed) = thread.join() else {
             bail!("the thread of the readers panicked");
@@ -71,7 +68,7 @@ impl Readers {
 impl Reader {
     fn open(path: &str) -> Result<Self> {
         let mut stream = connect(None, 80)?;
-        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n\r\n").as_bytes())?;
+        get(&mut stream, path)?;
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,

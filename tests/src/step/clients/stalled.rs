@@ -1,6 +1,6 @@
 //! A step with very many clients at once, of which some read nothing of a long answer.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, ensure};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::Deserialize;
 
-use super::get::lab_file;
-use super::http::{connect, read_head, read_response};
+use super::http::{connect, get, read_head, read_response};
+use super::page::Page;
 use crate::world::World;
 
 /// Opens so many connections, of which one in ten asks for a large page and reads nothing of the answer. When no more
@@ -23,15 +23,13 @@ pub struct Stalled {
     paths: Vec<String>,
     /// The number of requests over each of the others.
     requests: usize,
-    /// The page that the stalled ones ask for. It is larger than all that can be on its way.
-    #[serde(default = "large")]
-    large: String,
-    /// The number of bytes that each stalled connection reads at the end.
-    #[serde(default = "some")]
-    then_reads: usize,
 }
 
 const ONE_IN: usize = 10;
+/// The page that the stalled ones ask for. It is larger than all that can be on its way.
+const LARGE: &str = "/64m";
+/// The number of bytes that each stalled connection reads at the end.
+const READ_ON: usize = 1 << 20;
 /// The number of threads. Each sends the requests of all its connections before it reads the first answer.
 const THREADS: usize = 8;
 /// The time between two looks at the bytes that have come.
@@ -43,12 +41,6 @@ const MOST_UNREAD: usize = 1 << 20;
 /// The number of files that this process needs besides the connections.
 const OTHER_FILES: u64 = 1000;
 
-/// A page of the lab.
-struct Page {
-    path: String,
-    content: Vec<u8>,
-}
-
 impl Stalled {
     /// Runs the step.
     ///
@@ -56,7 +48,7 @@ impl Stalled {
     /// An answer is wrong or does not come.
     pub fn run(&self, world: &mut World) -> Result<()> {
         allow_files(self.connections as u64 + OTHER_FILES)?;
-        let large = Page::new(&self.large)?;
+        let large = Page::new(LARGE)?;
         let pages: Vec<Page> = (self.paths.iter())
             .map(|path| Page::new(path))
             .collect::<Result<_>>()?;
@@ -71,12 +63,12 @@ impl Stalled {
             all.partition(|(number, _)| number % ONE_IN == number / ONE_IN % ONE_IN);
         let mut stalled: Vec<TcpStream> = stalled.into_iter().map(|(_, stream)| stream).collect();
         let mut others: Vec<TcpStream> = others.into_iter().map(|(_, stream)| stream).collect();
-        (stalled.iter_mut()).try_for_each(|stream| request(stream, &large.path))?;
+        (stalled.iter_mut()).try_for_each(|stream| get(stream, &large.path))?;
         until_still(&stalled)?;
         self.ask_all(&mut others, &pages)?;
         // A connection that is done is closed, which makes room for the answer of the next one.
         for (number, stream) in stalled.into_iter().enumerate() {
-            read_on(stream, &large.content, self.then_reads)
+            read_on(stream, &large.body)
                 .with_context(|| format!("number {number} of those that stood still"))?;
         }
         Ok(())
@@ -104,15 +96,6 @@ impl Stalled {
     }
 }
 
-impl Page {
-    fn new(path: &str) -> Result<Self> {
-        Ok(Self {
-            path: path.to_owned(),
-            content: std::fs::read(lab_file(path)?)?,
-        })
-    }
-}
-
 fn open(connections: usize) -> Result<Vec<TcpStream>> {
     (0..connections)
         .map(|number| {
@@ -123,22 +106,18 @@ fn open(connections: usize) -> Result<Vec<TcpStream>> {
         .collect()
 }
 
-fn request(stream: &mut TcpStream, path: &str) -> Result<()> {
-    Ok(stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n\r\n").as_bytes())?)
-}
-
 /// Sends a request over each connection, then reads all answers.
 fn ask(streams: &mut [TcpStream], pages: &[Page], round: usize) -> Result<()> {
     let page = |number: usize| &pages[(number + round) % pages.len()];
     for (number, stream) in streams.iter_mut().enumerate() {
-        request(stream, &page(number).path)?;
+        get(stream, &page(number).path)?;
     }
     for (number, stream) in streams.iter_mut().enumerate() {
         let page = page(number);
         let answer = read_response(stream);
         let (head, body) = answer.with_context(|| format!("connection {number} of its own"))?;
         ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
-        ensure!(body == page.content, "{} has wrong bytes", page.path);
+        ensure!(body == page.body, "{} has wrong bytes", page.path);
     }
     Ok(())
 }
@@ -161,10 +140,10 @@ fn until_still(streams: &[TcpStream]) -> Result<()> {
     }
 }
 
-fn read_on(mut stream: TcpStream, content: &[u8], bytes: usize) -> Result<()> {
+fn read_on(mut stream: TcpStream, content: &[u8]) -> Result<()> {
     let head = String::from_utf8(read_head(&mut stream)?)?;
     ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
-    let mut body = vec![0; bytes.min(content.len())];
+    let mut body = vec![0; READ_ON.min(content.len())];
     stream.read_exact(&mut body)?;
     ensure!(body == content[..body.len()], "wrong bytes");
     Ok(())
@@ -179,12 +158,4 @@ fn allow_files(wanted: u64) -> Result<()> {
     );
     setrlimit(Resource::RLIMIT_NOFILE, soft.max(wanted), hard)?;
     Ok(())
-}
-
-fn large() -> String {
-    "/64m".to_owned()
-}
-
-fn some() -> usize {
-    1 << 20
 }

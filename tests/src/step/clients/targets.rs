@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::http::{connect, read_response};
 use crate::slowness;
-use crate::step::checks::log::until;
+use crate::step::{patience, until};
 use crate::world::World;
 
 /// The address, on the client, of the nginx that says for which location a request is.
@@ -92,9 +92,7 @@ impl Targets {
         let made_up = (0..self.random).map(|_| make_up(&mut random));
         let cases: Vec<Case> = given.chain(made_up).collect();
         let (mut routed, mut refused, mut rest, mut unmoved, mut agreed) = (0, 0, 0, 0, 0);
-        until(crate::step::patience(), || {
-            Ok(TcpStream::connect(APACHE).map(drop)?)
-        })?;
+        until(patience(), || Ok(TcpStream::connect(APACHE).map(drop)?))?;
         for case in &cases {
             let asked = || format!("{:?}", case.text);
             let expected = answer(TcpStream::connect(ORACLE)?, &case.text).with_context(asked)?;

@@ -8,8 +8,9 @@ use std::thread::{self, ScopedJoinHandle};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::Deserialize;
 
-use super::http::{connect, read_response};
-use crate::step::Step;
+use super::get::lab_file;
+use super::http::{connect, read_response, served_by};
+use crate::step::{Step, meanwhile};
 use crate::world::World;
 
 /// Opens connections that stay open, and sends requests over each that move it from data server to data server. Each
@@ -17,7 +18,8 @@ use crate::world::World;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Walk {
-    /// The paths, which are asked for in turn. Each begins with /dsN/, and every connection starts at another one.
+    /// The paths, which are asked for in turn. Each begins with /dsN/, and every connection starts at another one. If a
+    /// path names one of the lab's files, every byte of it must be right.
     paths: Vec<String>,
     connections: usize,
     /// The number of requests over each connection.
@@ -25,9 +27,6 @@ pub struct Walk {
     /// Further lines of each request's head.
     #[serde(default)]
     headers: Vec<String>,
-    /// The host that must answer, if not the one that the path names.
-    #[serde(default)]
-    answered_by: Option<String>,
     /// Hosts that may answer as well, by path.
     #[serde(default)]
     also_by: BTreeMap<String, Vec<String>>,
@@ -37,32 +36,43 @@ pub struct Walk {
     meanwhile: Vec<Step>,
 }
 
+/// The lab's files that are asked for, by path.
+type Files = BTreeMap<String, Vec<u8>>;
+
 impl Walk {
     /// Runs the step.
     ///
     /// # Errors
     /// A connection ended, or another data server than expected has answered.
     pub fn run(&self, world: &mut World) -> Result<()> {
+        let files = self.files()?;
         let open = (0..self.connections).map(|_| connect(None, 80));
         let streams = world.lab.within("client", || open.collect::<Result<_>>())?;
-        let streams = self.all_walk(streams?)?;
+        let streams = self.all_walk(streams?, &files)?;
         if self.meanwhile.is_empty() {
             return Ok(());
         }
-        self.meanwhile.iter().try_for_each(|step| {
-            step.run(world)
-                .with_context(|| format!("meanwhile, {step}"))
-        })?;
-        self.all_walk(streams)
+        meanwhile(&self.meanwhile, world)?;
+        self.all_walk(streams, &files)
             .map(drop)
             .context("after what was meanwhile")
     }
 
-    fn all_walk(&self, streams: Vec<TcpStream>) -> Result<Vec<TcpStream>> {
+    fn files(&self) -> Result<Files> {
+        let files = self.paths.iter().filter_map(|path| {
+            let file = lab_file(path).ok()?;
+            Some((path, file))
+        });
+        files
+            .map(|(path, file)| Ok((path.clone(), std::fs::read(file)?)))
+            .collect()
+    }
+
+    fn all_walk(&self, streams: Vec<TcpStream>, files: &Files) -> Result<Vec<TcpStream>> {
         thread::scope(|scope| {
             let streams = streams.into_iter().enumerate();
             let walkers: Vec<_> = streams
-                .map(|(number, stream)| scope.spawn(move || self.walk(number, stream)))
+                .map(|(number, stream)| scope.spawn(move || self.walk(number, stream, files)))
                 .collect();
             let join = |walker: ScopedJoinHandle<_>| {
                 let walked = walker.join();
@@ -79,29 +89,43 @@ impl Walk {
         format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n{further}\r\n")
     }
 
-    fn walk(&self, number: usize, mut stream: TcpStream) -> Result<TcpStream> {
+    fn walk(&self, number: usize, mut stream: TcpStream, files: &Files) -> Result<TcpStream> {
         for turn in 0..self.requests {
             let path = &self.paths[(number + turn) % self.paths.len()];
-            let answer = ask(&mut stream, &self.request(path))
+            self.ask(&mut stream, path, files.get(path))
                 .with_context(|| format!("connection {number}, request {turn} ({path})"))?;
-            let host = match &self.answered_by {
-                Some(host) => host.clone(),
-                None => path.split('/').nth(1).unwrap_or_default().to_owned(),
-            };
-            let also = self.also_by.get(path).into_iter().flatten();
-            let mut hosts = also.chain([&host]);
-            ensure!(
-                hosts.any(|host| answer == format!("{host} {path}")),
-                "connection {number}, request {turn}: {answer:?} answers {path}"
-            );
         }
         Ok(stream)
     }
-}
 
-fn ask(stream: &mut TcpStream, request: &str) -> Result<String> {
-    stream.write_all(request.as_bytes())?;
-    let (head, body) = read_response(stream)?;
-    ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
-    Ok(String::from_utf8_lossy(&body).trim().to_owned())
+    /// Asks for a path. `file` is the lab's file that it names; any other path is answered with the name of the data
+    /// server and the path itself.
+    fn ask(&self, stream: &mut TcpStream, path: &str, file: Option<&Vec<u8>>) -> Result<()> {
+        stream.write_all(self.request(path).as_bytes())?;
+        let (head, body) = read_response(stream)?;
+        ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
+        let by = served_by(&head).context("the answer does not say whose it is")?;
+        let named = path.split('/').nth(1).unwrap_or_default();
+        let mut others = self.also_by.get(path).into_iter().flatten();
+        ensure!(
+            by == named || others.any(|other| other == by),
+            "{by} answers"
+        );
+        match file {
+            Some(file) => ensure!(
+                body == *file,
+                "{} bytes of {by} are not the file's {}",
+                body.len(),
+                file.len()
+            ),
+            None => {
+                let text = String::from_utf8_lossy(&body);
+                ensure!(
+                    text.trim() == format!("{by} {path}"),
+                    "{by} answers {text:?}"
+                );
+            }
+        }
+        Ok(())
+    }
 }

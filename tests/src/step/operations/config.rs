@@ -1,7 +1,6 @@
 //! Steps that change configurations.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use baton_lab::Signal;
@@ -9,6 +8,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::change::merge;
+use crate::step::{patience, until};
 use crate::world::World;
 
 /// Changes the configuration files of nodes, one after the other, and has each node read its file again.
@@ -80,18 +80,14 @@ fn refuse(world: &World, host: &str, reason: &str) -> Result<()> {
     let log = world.log_path(host, "node")?;
     let before = std::fs::read_to_string(&log)?.len();
     world.lab.kill(host, "node", Signal::SIGHUP)?;
-    let end = Instant::now() + crate::step::patience().0;
-    loop {
+    until(patience(), || {
         let said = std::fs::read_to_string(&log)?.split_off(before);
-        if said.contains("not reloaded") && said.contains(reason) {
-            return Ok(());
-        }
         ensure!(
-            Instant::now() < end,
+            said.contains("not reloaded") && said.contains(reason),
             "after SIGHUP the node logs {said:?}, not {reason:?}"
         );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        Ok(())
+    })
 }
 
 /// Applies a step's changes to a configuration.

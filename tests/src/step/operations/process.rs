@@ -1,11 +1,10 @@
 //! Steps that end programs of the lab and start them again.
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Context as _, Result, ensure};
 use baton_lab::Signal;
 use serde::Deserialize;
 
+use crate::step::{patience, until};
 use crate::world::World;
 
 /// Sends a signal. If the signal ends programs, the step waits for their end.
@@ -84,16 +83,12 @@ impl Restart {
 }
 
 fn until_gone(world: &World, host: &str, thing: &str) -> Result<()> {
-    let end = Instant::now() + crate::step::patience().0;
-    let lives = || -> Result<bool> {
+    until(patience(), || {
         let things = world.lab.host(host)?.things;
-        Ok(things.iter().any(|one| one.name == thing && one.alive))
-    };
-    while lives()? {
-        ensure!(Instant::now() < end, "{thing} on {host} does not end");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    Ok(())
+        let lives = things.iter().any(|one| one.name == thing && one.alive);
+        ensure!(!lives, "{thing} on {host} does not end");
+        Ok(())
+    })
 }
 
 fn split(thing: &str) -> Result<(&str, &str)> {

@@ -13,6 +13,7 @@ use baton_lab::{Rate, Running};
 use serde::Deserialize;
 
 use super::super::get::lab_file;
+use super::super::http::served_by;
 use super::Orders;
 use super::tally::{Failure, Tally};
 use crate::span::{Span, seconds};
@@ -128,8 +129,9 @@ impl Client {
             End::WrongByte => format!("byte {bytes} is wrong"),
             End::Short => format!("it ended after {bytes} bytes; {said}"),
         };
+        let head = std::fs::read_to_string(&self.header).unwrap_or_default();
         tally.failed.push(Failure {
-            servers: served_by(&self.header).into_iter().collect(),
+            servers: served_by(&head).map(str::to_owned).into_iter().collect(),
             wrong_bytes: matches!(end, End::WrongByte),
             what: format!("{failure}, after {:.1?}", begin.elapsed()),
         });
@@ -202,14 +204,6 @@ fn said(curl: Child) -> Result<String> {
             Ok(format!("curl ended with {code}: {}", errors.trim()))
         }
     }
-}
-
-fn served_by(header: &std::path::Path) -> Option<String> {
-    let text = std::fs::read_to_string(header).ok()?;
-    let server = text
-        .lines()
-        .find_map(|line| line.strip_prefix("X-Served-By: "));
-    server.map(|name| name.trim().to_owned())
 }
 
 /// Fills the buffer as far as there are bytes, and returns their number.

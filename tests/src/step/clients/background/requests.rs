@@ -1,17 +1,15 @@
 //! Short requests over connections that stay open. Every answer is compared, and its data server checked.
 
-use std::io::Write as _;
 use std::net::TcpStream;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use serde::Deserialize;
 
-use super::super::get::lab_file;
-use super::super::http::{connect, read_response};
+use super::super::http::{connect, get, read_response, served_by};
+use super::super::page::Page;
 use super::Orders;
 use super::tally::{Failure, Tally};
 use crate::span::Span;
@@ -28,14 +26,6 @@ pub struct Requests {
     /// The pause after each answer. "0s" asks as fast as the machine can.
     #[serde(default = "a_moment")]
     pause: Span,
-}
-
-/// A page and its right answer.
-struct Page {
-    path: String,
-    /// The data server that must answer, if the path names one.
-    server: Option<String>,
-    body: Vec<u8>,
 }
 
 /// A complete answer, and whether it is right.
@@ -131,13 +121,9 @@ fn ask(connection: &mut Option<Connection>, page: &Page) -> Result<Answer> {
             owner: None,
         }),
     };
-    let request = format!("GET {} HTTP/1.1\r\nHost: cluster\r\n\r\n", page.path);
-    stream.write_all(request.as_bytes())?;
+    get(stream, &page.path)?;
     let (head, body) = read_response(stream)?;
-    let by = head
-        .lines()
-        .find_map(|line| line.strip_prefix("X-Served-By: "));
-    *owner = by.map(str::to_owned);
+    *owner = served_by(&head).map(str::to_owned);
     if !head.starts_with("HTTP/1.1 200 ") {
         let first = head.lines().next().unwrap_or_default();
         return Err(anyhow!("the answer is {first:?}"));
@@ -159,20 +145,6 @@ fn ask(connection: &mut Option<Connection>, page: &Page) -> Result<Answer> {
 fn servers(connection: Option<Connection>, page: &Page) -> Vec<String> {
     let owner = connection.and_then(|connection| connection.owner);
     owner.into_iter().chain(page.server.clone()).collect()
-}
-
-impl Page {
-    fn new(path: &str) -> Result<Page> {
-        let file = lab_file(path)?;
-        let first = path.split('/').nth(1).unwrap_or_default();
-        let named = Path::new(path).components().count() > 2;
-        Ok(Page {
-            path: path.to_owned(),
-            server: named.then(|| first.to_owned()),
-            body: std::fs::read(&file)
-                .with_context(|| format!("cannot read {}", file.display()))?,
-        })
-    }
 }
 
 impl Tally {
