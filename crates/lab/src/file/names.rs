@@ -14,134 +14,79 @@ const LAB_NAME_BYTES: usize = 32;
 /// The name of the lab's own host, the bridge that joins the others.
 pub const BRIDGE: &str = "bridge";
 
-/// A lab's name: `a-z`, then `a-z 0-9 -`, at most 32 bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct LabName(String);
+/// Defines the types of names. Each is made from text only by its rule, which says what is wrong with other text.
+macro_rules! names {
+    ($($(#[$attribute:meta])* $name:ident: $rule:expr;)+) => {$(
+        $(#[$attribute])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
 
-/// A host's name, also that of its port on the bridge: `a-z`, then `a-z 0-9 -`, at most 15 bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(try_from = "String")]
-pub struct HostName(String);
-
-/// A LAN's name: `a-z`, then `a-z 0-9 -`, at most 11 bytes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(try_from = "String")]
-pub struct LanName(String);
-
-/// The name of something that runs on a host (its log is NAME.log): `a-z A-Z 0-9 . _ -`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(try_from = "String")]
-pub struct ThingName(String);
-
-impl LabName {
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl HostName {
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl LanName {
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl ThingName {
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for LabName {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
-        plain_name("the lab's name", &name, LAB_NAME_BYTES)?;
-        Ok(LabName(name))
-    }
-}
-
-impl TryFrom<String> for HostName {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
-        plain_name("a host's name", &name, HOST_NAME_BYTES)?;
-        match name.as_str() {
-            BRIDGE => Err(
-                "`bridge` is the lab's own host, the bridge between the others: \
-                           choose another name"
-                    .to_owned(),
-            ),
-            // The bridge has these interfaces itself, in the same namespace as the ports that have hosts' names.
-            "lo" | "br0" => Err(format!(
-                "`{name}` is the name of an interface of the bridge: choose another name"
-            )),
-            _ => Ok(HostName(name)),
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
         }
-    }
-}
 
-impl TryFrom<String> for LanName {
-    type Error = String;
+        impl TryFrom<String> for $name {
+            type Error = String;
 
-    fn try_from(name: String) -> Result<Self, String> {
-        plain_name("a LAN's name", &name, LAN_NAME_BYTES)?;
-        Ok(LanName(name))
-    }
-}
-
-impl TryFrom<String> for ThingName {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(fits) {
-            return Err(format!(
-                "{name:?} cannot name what runs on a host: use 1 to 64 of a-z A-Z 0-9 . _ -"
-            ));
+            fn try_from(name: String) -> Result<Self, String> {
+                let rule: fn(&str) -> Result<(), String> = $rule;
+                rule(&name)?;
+                Ok($name(name))
+            }
         }
-        Ok(ThingName(name))
+
+        impl From<$name> for String {
+            fn from(name: $name) -> String {
+                name.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )+};
+}
+
+names! {
+    /// A lab's name: `a-z`, then `a-z 0-9 -`, at most 32 bytes.
+    LabName: |name| plain_name("the lab's name", name, LAB_NAME_BYTES);
+    /// A host's name, also that of its port on the bridge: `a-z`, then `a-z 0-9 -`, at most 15 bytes.
+    HostName: host_name;
+    /// A LAN's name: `a-z`, then `a-z 0-9 -`, at most 11 bytes.
+    LanName: |name| plain_name("a LAN's name", name, LAN_NAME_BYTES);
+    /// The name of something that runs on a host (its log is NAME.log): `a-z A-Z 0-9 . _ -`.
+    ThingName: thing_name;
+}
+
+fn host_name(name: &str) -> Result<(), String> {
+    plain_name("a host's name", name, HOST_NAME_BYTES)?;
+    match name {
+        BRIDGE => Err(
+            "`bridge` is the lab's own host, the bridge between the others: choose another name"
+                .to_owned(),
+        ),
+        // The bridge has these interfaces itself, in the same namespace as the ports that have hosts' names.
+        "lo" | "br0" => Err(format!(
+            "`{name}` is the name of an interface of the bridge: choose another name"
+        )),
+        _ => Ok(()),
     }
 }
 
-impl From<LabName> for String {
-    fn from(name: LabName) -> String {
-        name.0
+fn thing_name(name: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(fits) {
+        return Err(format!(
+            "{name:?} cannot name what runs on a host: use 1 to 64 of a-z A-Z 0-9 . _ -"
+        ));
     }
-}
-
-impl fmt::Display for LabName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for HostName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for LanName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for ThingName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+    Ok(())
 }
 
 fn plain_name(whose: &str, name: &str, longest: usize) -> Result<(), String> {
