@@ -10,10 +10,31 @@ use crate::slowness;
 use crate::span::Span;
 use crate::world::World;
 
-/// One step of a scenario: an action, a check, or both.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case")]
-pub enum Step {
+/// Defines the steps, each of which is a type with a method `run`.
+macro_rules! steps {
+    ($($(#[$doc:meta])* $name:ident($step:ty),)+) => {
+        /// One step of a scenario: an action, a check, or both.
+        #[derive(Debug, Deserialize)]
+        #[serde(tag = "do", rename_all = "kebab-case")]
+        pub enum Step {
+            $($(#[$doc])* $name($step),)+
+        }
+
+        impl Step {
+            /// Runs the step.
+            ///
+            /// # Errors
+            /// Something was not as expected; the error says what.
+            pub fn run(&self, world: &mut World) -> Result<()> {
+                match self {
+                    $(Step::$name(step) => step.run(world),)+
+                }
+            }
+        }
+    };
+}
+
+steps! {
     /// curl fetches pages, and their bytes must be the right ones.
     Get(clients::get::Get),
     /// curl sends bodies, and the server must read them unchanged.
@@ -94,12 +115,8 @@ pub enum Step {
     Status(checks::status::Status),
     /// Checks that nothing is left of ended connections.
     NoConnections(checks::no_connections::NoConnections),
-    /// Sets a loss rate on links.
-    Loss(operations::shell::Loss),
     /// Loses the first data of every connection.
     LoseFirst(operations::shell::LoseFirst),
-    /// Loses messages between nodes.
-    LoseMessages(operations::shell::LoseMessages),
     /// Checks that packets were really lost.
     Lost(operations::shell::Lost),
     /// Runs a command on a host.
@@ -147,79 +164,14 @@ pub struct Wait {
     r#for: Span,
 }
 
-impl Step {
+impl Wait {
     /// Runs the step.
     ///
     /// # Errors
-    /// Something was not as expected; the error says what.
-    pub fn run(&self, world: &mut World) -> Result<()> {
-        match self {
-            Step::Get(step) => step.run(world),
-            Step::Post(step) => step.run(world),
-            Step::Load(step) => step.run(world),
-            Step::Begin(step) => step.run(world),
-            Step::Phase(step) => step.run(world),
-            Step::Finish(step) => step.run(world),
-            Step::Crowd(step) => step.run(world),
-            Step::Abort(step) => step.run(world),
-            Step::Ahead(step) => step.run(world),
-            Step::Drain(step) => step.run(world),
-            Step::Trickle(step) => step.run(world),
-            Step::BrokenOff(step) => step.run(world),
-            Step::Interrupted(step) => step.run(world),
-            Step::Readers(step) => step.run(world),
-            Step::Stalled(step) => step.run(world),
-            Step::Websocket(step) => step.run(world),
-            Step::Banner(step) => step.run(world),
-            Step::Resets(step) => step.run(world),
-            Step::Shares(step) => step.run(world),
-            Step::Sticky(step) => step.run(world),
-            Step::Kill(step) => step.run(world),
-            Step::Restart(step) => step.run(world),
-            Step::Fault(step) => step.run(world),
-            Step::Upgrade(step) => step.run(world),
-            Step::StartNode(step) => step.run(world),
-            Step::StopNode(step) => step.run(world),
-            Step::Systemd(step) => step.run(world),
-            Step::Systemctl(step) => step.run(world),
-            Step::Teardown(step) => step.run(world),
-            Step::Refuses(step) => step.run(world),
-            Step::Reload(step) => step.run(world),
-            Step::Migrate(step) => step.run(world),
-            Step::Log(step) => step.run(world),
-            Step::AccessLog(step) => step.run(world),
-            Step::Mark(step) => step.run(world),
-            Step::Moved(step) => step.run(world),
-            Step::Status(step) => step.run(world),
-            Step::NoConnections(step) => step.run(world),
-            Step::Loss(step) => step.run(world),
-            Step::LoseFirst(step) => step.run(world),
-            Step::LoseMessages(step) => step.run(world),
-            Step::Lost(step) => step.run(world),
-            Step::Run(step) => step.run(world),
-            Step::Sysctl(step) => step.run(world),
-            Step::Snapshot(step) => step.run(world),
-            Step::Unchanged(step) => step.run(world),
-            Step::Changed(step) => step.run(world),
-            Step::Flood(step) => step.run(world),
-            Step::Throw(step) => step.run(world),
-            Step::Replay(step) => step.run(world),
-            Step::ReplayFirst(step) => step.run(world),
-            Step::Stray(step) => step.run(world),
-            Step::Walk(step) => step.run(world),
-            Step::Ask(step) => step.run(world),
-            Step::Targets(step) => step.run(world),
-            Step::Served(step) => step.run(world),
-            Step::Tallied(step) => step.run(world),
-            Step::Pipeline(step) => step.run(world),
-            Step::CountSockets(step) => step.run(world),
-            Step::NoMoreSockets(step) => step.run(world),
-            Step::Repeat(step) => step.run(world),
-            Step::Wait(step) => {
-                std::thread::sleep(step.r#for.0);
-                Ok(())
-            }
-        }
+    /// None.
+    pub fn run(&self, _: &World) -> Result<()> {
+        std::thread::sleep(self.r#for.0);
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::down::down;
 use crate::error::{Doing, Result};
-use crate::fault::FaultCommand;
+use crate::fault::Fault;
 use crate::file::{Lab, LabName};
 use crate::running::{HostView, Running};
 use crate::up::Options;
@@ -53,7 +53,7 @@ pub enum LabCommand {
         lab: Option<String>,
         /// What goes wrong
         #[command(subcommand)]
-        fault: FaultCommand,
+        fault: Fault,
     },
     /// Show the labs that are up: hosts, addresses, roles, what runs
     List,
@@ -73,7 +73,7 @@ pub fn run(command: LabCommand) -> Result<ExitCode> {
         LabCommand::Down { lab } => take_down(lab),
         LabCommand::Exec { host, lab, command } => exec(&host, lab, &command),
         LabCommand::Fault { host, lab, fault } => {
-            running(lab)?.fault(&host, &fault.into())?;
+            running(lab)?.fault(&host, &fault)?;
             Ok(ExitCode::SUCCESS)
         }
         LabCommand::List => {

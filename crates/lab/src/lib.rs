@@ -16,12 +16,12 @@
 //! only if its inode matches. Only large files that never change stay, in /var/tmp/baton-lab.
 //!
 //! ```no_run
-//! use baton_lab::{Lab, Options, Running};
+//! use baton_lab::{Fault, Lab, Options, Running};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let lab = Lab::parse(&std::fs::read_to_string("labs/split.toml")?)?;
 //! let running = lab.up(&Options::new("target/release/baton"), |step| eprintln!("{step}"))?;
 //! let answer = running.exec("client")?.args(["curl", "-s", "http://10.77.0.100/whoami"]).output()?;
-//! running.set_loss("client", 0.01)?;
+//! running.fault("client", &Fault::Cut)?;
 //! running.down()?;
 //! # Ok(())
 //! # }
@@ -36,7 +36,6 @@ mod down;
 mod error;
 mod fault;
 mod file;
-mod loss;
 mod needs;
 mod netns;
 mod process;
@@ -51,7 +50,7 @@ mod up;
 
 pub use down::{Down, down};
 pub use error::{Error, LogTail, Result};
-pub use fault::{Direction, Fault, FaultCommand, Only, Packets};
+pub use fault::{Direction, Fault, Only, Packets};
 pub use file::{
     BRIDGE, Config, Cpu, Host, HostAddress, HostName, Lab, LabName, Link, Loss, Mtu, Port, Program,
     Rate, Role, Server, ServerKind, Thing, ThingName,

@@ -7,13 +7,13 @@ use std::process::Command;
 use nix::sys::signal::Signal;
 
 use crate::down::{self, Down};
-use crate::error::{Doing, Error, Result};
-use crate::file::{BRIDGE, Host, Lab, LabName, Loss};
+use crate::error::{Error, Result};
+use crate::file::{BRIDGE, Host, Lab, LabName};
 use crate::netns::Namespace;
 use crate::process::{self, Process};
 use crate::ready::PATIENCE;
 use crate::state::{self, Lock, State};
-use crate::{loss, ready, start, topology};
+use crate::{ready, start};
 
 /// A handle to a lab that is up. Dropping it leaves the lab up. Every call reads the lab's state
 /// again, so that handles in several processes agree.
@@ -188,33 +188,6 @@ impl Running {
             Some((host, thing)) => ready::wait(host, thing, &new, &namespace, PATIENCE),
             None => Ok(()), // The state holds only what the file names.
         }
-    }
-
-    /// Lets each packet from and to a host be lost with the probability `fraction`, from 0 to 1.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchHost`], [`Error::NotUp`], or an error if `fraction` is out of range.
-    pub fn set_loss(&self, host: &str, fraction: f64) -> Result<()> {
-        let lost = Loss::new(fraction)
-            .map_err(std::io::Error::other)
-            .doing(|| format!("set the loss of {host}"))?;
-        let _lock = Lock::lab(&self.lab.name, &mut |_| {})?;
-        let mut state = self.state()?;
-        if topology::is_bridge(host) {
-            return Err(self.no_such_host(host));
-        }
-        self.namespace(&state, host)?;
-        let bridge = self.namespace(&state, BRIDGE)?.clone();
-        loss::set(&bridge, host, lost)?;
-        let had_losses = !state.losses.is_empty();
-        match lost.per_million() {
-            0 => state.losses.remove(host),
-            part => state.losses.insert(host.to_owned(), part),
-        };
-        if had_losses == state.losses.is_empty() {
-            topology::single_packets(&bridge, &self.namespaces(&state)?, !had_losses)?;
-        }
-        state.save()
     }
 
     /// Takes the lab down: see [`down::down`].

@@ -1,6 +1,5 @@
 //! The record of what a lab has made. It is on disk, so that any later command can find the lab and take it down.
 
-use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -35,8 +34,9 @@ pub(crate) struct State {
     pub cgroups: Vec<PathBuf>,
     /// The directories in which nodes pin their programs and maps.
     pub pins: Vec<PathBuf>,
-    /// The packets lost in a million, by host. Hosts without loss are left out.
-    pub losses: BTreeMap<String, u32>,
+    /// Whether each packet crosses the links alone, because a link has lost packets: each loss must be of one packet,
+    /// not of 64 KiB at once.
+    pub single_packets: bool,
 }
 
 impl State {
@@ -50,7 +50,7 @@ impl State {
             processes: Vec::new(),
             cgroups: Vec::new(),
             pins: Vec::new(),
-            losses: BTreeMap::new(),
+            single_packets: false,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Doing, Result};
-use crate::file::{BRIDGE, Host, HostAddress, LanName, Link};
+use crate::file::{Host, HostAddress, LanName, Link};
 use crate::netns::Namespace;
 use crate::tool;
 
@@ -276,34 +276,23 @@ fn shape(namespace: &str, interface: &str, link: &Link) -> Result<()> {
     )
 }
 
-/// Makes each packet cross the links alone (`single`), or lets up to 64 KiB of a stream cross at once (GSO,
-/// and GRO at the port of a connection server). The latter is many times faster. The former is needed to
-/// lose single packets.
-pub(crate) fn single_packets(
-    bridge: &Namespace,
-    hosts: &[(Namespace, Host)],
-    single: bool,
-) -> Result<()> {
-    let merge = if single { "off" } else { "on" };
+/// Makes each packet cross the links alone, so that single packets can be lost. Otherwise up to 64 KiB of a stream
+/// cross at once (GSO, and GRO at the port of a connection server), which is many times faster.
+pub(crate) fn single_packets(bridge: &Namespace, hosts: &[(Namespace, Host)]) -> Result<()> {
     for (namespace, host) in hosts {
         if host.has_xdp() {
             // A veth whose peer has an XDP program has neither TSO nor GSO to turn off.
             for port in ports_of(host) {
-                in_namespace(&bridge.name, &format!("ethtool -K {port} gro {merge}"))?;
+                in_namespace(&bridge.name, &format!("ethtool -K {port} gro off"))?;
             }
         } else {
             for interface in host.interfaces() {
-                let segment = format!("ethtool -K {interface} tso {merge} gso {merge}");
+                let segment = format!("ethtool -K {interface} tso off gso off");
                 in_namespace(&namespace.name, &segment)?;
             }
         }
     }
     Ok(())
-}
-
-/// Whether a name, given where a host's name is expected, is that of the lab's bridge.
-pub(crate) fn is_bridge(host: &str) -> bool {
-    host == BRIDGE
 }
 
 fn in_namespace(namespace: &str, line: &str) -> Result<()> {

@@ -6,12 +6,13 @@ use std::time::Duration;
 use crate::cgroup::Hierarchy;
 use crate::config::{self, ClusterKey};
 use crate::error::{Doing, Error, Result};
+use crate::fault::packets;
 use crate::file::{BRIDGE, Host, Lab, Loss, Thing};
 use crate::netns::{self, Namespace};
 use crate::ready::PATIENCE;
 use crate::running::Running;
 use crate::state::{self, Lock, State};
-use crate::{down, loss, ready, servers, start, tool, topology};
+use crate::{down, ready, servers, start, tool, topology};
 
 /// How to raise a lab.
 #[derive(Clone, Debug)]
@@ -202,22 +203,15 @@ impl Raising<'_> {
     }
 
     fn losses(&mut self, bridge: &Namespace, hosts: &[(Namespace, Host)]) -> Result<()> {
-        let lossy: Vec<&Host> = self
-            .lab
-            .hosts
-            .iter()
-            .filter(|host| host.link.loss > Loss::default())
-            .collect();
-        for host in &lossy {
-            loss::set(bridge, host.name.as_str(), host.link.loss)?;
-            let name = host.name.as_str().to_owned();
-            self.state.losses.insert(name, host.link.loss.per_million());
+        let lossy = self.lab.hosts.iter();
+        for host in lossy.filter(|host| host.link.loss > Loss::default()) {
+            packets::lose(self.lab, bridge, host)?;
+            self.state.single_packets = true;
         }
-        if lossy.is_empty() {
-            Ok(())
-        } else {
-            topology::single_packets(bridge, hosts, true)
+        if self.state.single_packets {
+            topology::single_packets(bridge, hosts)?;
         }
+        Ok(())
     }
 
     /// Starts all things that `which` selects, then waits for all of them, so that they become ready in parallel.

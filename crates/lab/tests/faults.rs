@@ -97,11 +97,12 @@ fn a_paused_program_answers_late_and_a_killed_one_never() -> Outcome {
         return Ok(());
     };
     let nginx = || "nginx".to_owned();
-    lab.running.fault("ds1", &Fault::Pause(nginx()))?;
+    lab.running.fault("ds1", &Fault::Pause { thing: nginx() })?;
     assert_eq!(code(&lab, 1)?, TOO_LATE);
-    lab.running.fault("ds1", &Fault::Continue(nginx()))?;
+    lab.running
+        .fault("ds1", &Fault::Continue { thing: nginx() })?;
     assert_eq!(lab.get(WHOAMI)?, "ds1\n");
-    lab.running.fault("ds1", &Fault::Kill(nginx()))?;
+    lab.running.fault("ds1", &Fault::Kill { thing: nginx() })?;
     // A connection that comes before the kernel has closed all sockets of the program is reset.
     let mut code_now = code(&lab, 5)?;
     for _ in 0..50 {
@@ -112,7 +113,12 @@ fn a_paused_program_answers_late_and_a_killed_one_never() -> Outcome {
         code_now = code(&lab, 5)?;
     }
     assert_eq!(code_now, REFUSED);
-    let unknown = lab.running.fault("ds1", &Fault::Pause("apache".into()));
+    let unknown = lab.running.fault(
+        "ds1",
+        &Fault::Pause {
+            thing: "apache".into(),
+        },
+    );
     assert!(
         matches!(unknown, Err(Error::NoSuchThing { .. })),
         "{unknown:?}"
@@ -120,7 +126,7 @@ fn a_paused_program_answers_late_and_a_killed_one_never() -> Outcome {
 
     // A stopped program is taken down as fast as any other.
     lab.running.restart("ds1", "nginx")?;
-    lab.running.fault("ds1", &Fault::Pause(nginx()))?;
+    lab.running.fault("ds1", &Fault::Pause { thing: nginx() })?;
     let begin = Instant::now();
     let down = lab.running.clone().down()?;
     assert!(down.warnings.is_empty(), "{down:?}");

@@ -164,29 +164,6 @@ fn a_lab_that_the_machine_lost_is_raised_again() -> Outcome {
 }
 
 #[test]
-fn losing_every_packet_is_silence_and_losing_none_is_not() -> Outcome {
-    let Some(lab) = raise("loss", PAIR)? else {
-        return Ok(());
-    };
-    lab.running.set_loss("ds1", 1.0)?;
-    assert_eq!(
-        lab.on("client", &format!("curl -s --max-time 1 {WHOAMI}"))?
-            .status
-            .code(),
-        Some(28)
-    );
-    lab.running.set_loss("ds1", 0.0)?;
-    assert_eq!(lab.get(WHOAMI)?, "ds1\n");
-    assert!(
-        !lab.text("bridge", "nft list ruleset")?.contains("ds1"),
-        "no rule is left"
-    );
-    assert!(lab.running.set_loss("ds1", 1.5).is_err());
-    assert!(lab.running.set_loss("bridge", 0.5).is_err());
-    Ok(())
-}
-
-#[test]
 fn a_link_has_its_loss_rate_and_mtu() -> Outcome {
     let hosts = PAIR.replace(
         "run = [\"nginx\"]",
@@ -216,14 +193,10 @@ fn a_link_has_its_loss_rate_and_mtu() -> Outcome {
         "1048576"
     );
     let rules = lab.text("bridge", "nft list ruleset")?;
+    let mut losses = rules.lines().filter(|line| line.contains("drop"));
     assert!(
-        !rules.contains("counter packets 0 bytes 0"),
+        losses.all(|line| !line.contains("counter packets 0 bytes 0")),
         "none was lost in a direction: {rules}"
-    );
-    lab.running.set_loss("ds1", 0.0)?;
-    assert!(
-        lab.text("client", "ethtool -k eth0")?
-            .contains("tcp-segmentation-offload: on")
     );
     Ok(())
 }

@@ -12,14 +12,12 @@
 //!
 //! Each fault lasts until it is undone, and `down` undoes all of them.
 
-mod cli;
 mod late;
-mod packets;
+pub(crate) mod packets;
 mod power;
 
 use nix::sys::signal::Signal;
 
-pub use self::cli::FaultCommand;
 pub use self::packets::{Direction, Only, Packets};
 use crate::error::Result;
 use crate::file::BRIDGE;
@@ -28,33 +26,50 @@ use crate::running::Running;
 use crate::state::{self, Lock};
 use crate::topology;
 
-/// A fault of a host, or the end of one.
-#[derive(Clone, Debug, PartialEq)]
+/// A fault of a host, or the end of one. The comments are also the help of `baton lab fault`.
+#[derive(Clone, Debug, PartialEq, clap::Subcommand)]
 pub enum Fault {
-    /// The links of the host have no carrier anymore.
+    /// Pull out its cable
     Cut,
-    /// The links of the host have their carrier again.
+    /// Put it in again
     Mend,
-    /// The host's network card is taken out, or its driver unloaded: the interface is gone, with addresses and routes.
+    /// Take its network card out: its first interface is gone
     Remove,
-    /// Another network card is put in, and gets the name, addresses and routes of the one before.
+    /// Put another one in, with the same name and addresses
     Insert,
-    /// The host loses power. [`Fault::Reboot`] brings it back.
+    /// Let its power fail, without a FIN or RST; `reboot` brings it back
     Halt,
-    /// The host loses power and starts again. Nothing is left in its memory: no socket, and no program at
-    /// its interface. The files of its programs are as they were.
+    /// Let its power fail and come back: all that `up` started starts again
+    // Nothing is left in its memory: no socket, and no program at its interface. Its files are as they were.
     Reboot,
-    /// A program of the host, by its name in the lab file, is killed with everything that it has started.
-    Kill(String),
-    /// A program of the host, by its name in the lab file, is stopped (`SIGSTOP`).
-    Pause(String),
-    /// A program of the host that was stopped goes on (`SIGCONT`).
-    Continue(String),
-    /// Packets of the host's link are lost, doubled or late, as said here and no longer as said before.
+    /// End a program at once, with all it has started
+    Kill {
+        /// What the lab file calls it: "node", "nginx", …
+        #[arg(value_name = "PROGRAM")]
+        thing: String,
+    },
+    /// Pause a program
+    Pause {
+        /// What the lab file calls it: "node", "nginx", …
+        #[arg(value_name = "PROGRAM")]
+        thing: String,
+    },
+    /// Let a paused program go on
+    Continue {
+        /// What the lab file calls it: "node", "nginx", …
+        #[arg(value_name = "PROGRAM")]
+        thing: String,
+    },
+    /// Let packets of its link be lost, arrive twice or arrive late, in place of earlier settings; without options
+    /// the link is good again
     Packets(Packets),
-    /// The wall clock of the host's programs is so many seconds ahead of the right time, or behind it if negative.
-    /// The host must have `own_clock`. Its programs see the change within two seconds.
-    Clock(i64),
+    /// Set the clock of its programs wrong, or right again; for hosts with `own_clock` in the lab file
+    // Its programs see the change within two seconds.
+    Clock {
+        /// Seconds ahead of the right time; behind it, if negative
+        #[arg(allow_negative_numbers = true)]
+        ahead: i64,
+    },
 }
 
 impl Running {
@@ -71,11 +86,11 @@ impl Running {
             Fault::Insert => self.card(host, true),
             Fault::Halt => self.halt(host),
             Fault::Reboot => self.reboot(host, PATIENCE),
-            Fault::Kill(thing) => self.kill(host, thing, Signal::SIGKILL),
-            Fault::Pause(thing) => self.kill(host, thing, Signal::SIGSTOP),
-            Fault::Continue(thing) => self.kill(host, thing, Signal::SIGCONT),
+            Fault::Kill { thing } => self.kill(host, thing, Signal::SIGKILL),
+            Fault::Pause { thing } => self.kill(host, thing, Signal::SIGSTOP),
+            Fault::Continue { thing } => self.kill(host, thing, Signal::SIGCONT),
             Fault::Packets(packets) => self.disturb(host, packets),
-            Fault::Clock(ahead) => self.set_clock(host, *ahead),
+            Fault::Clock { ahead } => self.set_clock(host, *ahead),
         }
     }
 
@@ -107,12 +122,16 @@ impl Fault {
             Fault::Cut => Some(Fault::Mend),
             Fault::Remove => Some(Fault::Insert),
             Fault::Halt => Some(Fault::Reboot),
-            Fault::Pause(thing) => Some(Fault::Continue(thing.clone())),
+            Fault::Pause { thing } => Some(Fault::Continue {
+                thing: thing.clone(),
+            }),
             Fault::Packets(_) => Some(Fault::Packets(Packets::default())),
-            Fault::Clock(_) => Some(Fault::Clock(0)),
-            Fault::Mend | Fault::Insert | Fault::Reboot | Fault::Kill(_) | Fault::Continue(_) => {
-                None
-            }
+            Fault::Clock { .. } => Some(Fault::Clock { ahead: 0 }),
+            Fault::Mend
+            | Fault::Insert
+            | Fault::Reboot
+            | Fault::Kill { .. }
+            | Fault::Continue { .. } => None,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Faults of the packets of a link: they are lost, doubled or late.
 //!
-//! Rules of nftables do this at the host's port on the bridge, in addition to the loss of the lab file. The
-//! kernel itself doubles packets (`dup`, Linux 4.6; at egress 5.17). Packets that are to be late go to a
-//! process ([`super::late`]), because this needs no kernel module.
+//! Rules of nftables do this at the host's port on the bridge, at ingress and at egress (the latter needs
+//! `CONFIG_NETFILTER_EGRESS`, Linux 5.16), so that packets that XDP sends pass them too. The kernel itself doubles
+//! packets (`dup`, Linux 4.6; at egress 5.17). Packets that are to be late go to a process ([`super::late`]),
+//! because this needs no kernel module.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use serde::Deserialize;
 
 use super::late::{self, LATE};
 use crate::error::Result;
-use crate::file::{BRIDGE, Host, Loss};
+use crate::file::{BRIDGE, Host, Lab, Loss};
 use crate::netns::Namespace;
 use crate::running::Running;
 use crate::state::{Lock, State};
@@ -25,45 +26,51 @@ const DOUBLED: u32 = 0x00ba_702e;
 
 /// What happens to the packets of a link. Each [`Loss`] is a part, 0 to 1, of the packets that `only` and
 /// `direction` select. The default is a good cable.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct Packets {
-    /// The part that never arrives.
+    /// Share of the packets that never arrive, 0 to 1
+    #[arg(long, default_value = "0", value_parser = part)]
     pub lose: Loss,
-    /// The part that arrives twice.
+    /// Share of the packets that arrive twice, 0 to 1
+    #[arg(long, default_value = "0", value_parser = part)]
     pub twice: Loss,
-    /// The part that arrives late. If not all packets are late, some overtake others.
+    /// Share of the packets that arrive late, 0 to 1; unless it is 1, other packets overtake them
+    #[arg(long, default_value = "0", value_parser = part)]
     pub late: Loss,
-    /// The least time by which late packets are delayed.
+    /// Delay of packets that arrive late, in milliseconds
+    #[arg(long, default_value = "5", value_parser = milliseconds)]
     pub by: Duration,
-    /// The kind of packets that the fault is for.
+    /// Which packets
+    #[arg(long, value_enum, default_value_t)]
     pub only: Only,
-    /// The direction of the packets that the fault is for.
+    /// Which direction, as seen from the host
+    #[arg(long, value_enum, default_value_t)]
     pub direction: Direction,
 }
 
 /// The kind of packets that a fault is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Only {
-    /// All packets.
+    /// All packets
     #[default]
     All,
-    /// Messages between nodes.
+    /// Messages between nodes
     Lccp,
-    /// TCP packets of clients and servers that are not inside a message.
+    /// TCP packets of clients and servers that are not inside a message
     Tcp,
 }
 
 /// The direction of packets, as seen from the host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Packets from the host and to it.
+    /// Packets from the host and to it
     #[default]
     Both,
-    /// Packets that the host sends.
+    /// Packets that the host sends
     From,
-    /// Packets that the host receives.
+    /// Packets that the host receives
     To,
 }
 
@@ -74,29 +81,26 @@ impl Running {
         let mut state = self.state()?;
         let at = self.file_host(host)?;
         let bridge = self.namespace(&state, BRIDGE)?.clone();
-        let ports: Vec<&str> = (self.lab().hosts().iter())
-            .map(|host| host.name.as_str())
-            .collect();
         // The old rules go first. A queue must exist before a rule names it, and go only after the rule.
-        nft(
-            &bridge,
-            &script(host, &ports, &Packets::default(), ["", ""]),
-        )?;
+        set(self.lab(), &bridge, host, &Packets::default(), ["", ""])?;
         late::end(&mut state, &bridge, host)?;
         if *packets == Packets::default() {
             return state.save();
         }
-        let place = ports.iter().position(|port| *port == host).unwrap_or(0);
+        let mut hosts = self.lab().hosts().iter();
+        let place = hosts.position(|one| one.name.as_str() == host).unwrap_or(0);
         let queues = if packets.late == Loss::default() {
             Default::default()
         } else {
             self.queues(&mut state, &bridge, at, place, packets)?
         };
         let [from, to] = &queues;
-        nft(&bridge, &script(host, &ports, packets, [from, to]))?;
-        // Each loss must be of one packet, not of 64 KiB at once.
-        let hosts = self.namespaces(&state)?;
-        topology::single_packets(&bridge, &hosts, true)
+        set(self.lab(), &bridge, host, packets, [from, to])?;
+        if !state.single_packets {
+            topology::single_packets(&bridge, &self.namespaces(&state)?)?;
+            state.single_packets = true;
+        }
+        state.save()
     }
 
     /// Starts the processes that delay packets. Returns the devices that lead to them: for packets from the
@@ -123,6 +127,17 @@ impl Running {
     }
 }
 
+fn part(text: &str) -> Result<Loss, String> {
+    let fraction: f64 = text
+        .parse()
+        .map_err(|_| format!("{text:?} is no number; write 0.01 for one in a hundred"))?;
+    Loss::new(fraction)
+}
+
+fn milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
+    text.parse().map(Duration::from_millis)
+}
+
 impl Direction {
     fn has(self, way: Direction) -> bool {
         self == Direction::Both || self == way
@@ -139,11 +154,29 @@ impl Only {
     }
 }
 
-fn nft(bridge: &Namespace, script: &str) -> Result<()> {
+/// Has each packet from and to a host be lost with this probability, as its lab file says.
+pub(crate) fn lose(lab: &Lab, bridge: &Namespace, host: &Host) -> Result<()> {
+    let packets = Packets {
+        lose: host.link.loss,
+        ..Packets::default()
+    };
+    set(lab, bridge, host.name.as_str(), &packets, ["", ""])
+}
+
+fn set(
+    lab: &Lab,
+    bridge: &Namespace,
+    port: &str,
+    packets: &Packets,
+    queues: [&str; 2],
+) -> Result<()> {
+    let ports: Vec<&str> = (lab.hosts().iter())
+        .map(|host| host.name.as_str())
+        .collect();
     let mut nft = tool::tool("nsenter", [""; 0])?;
     nft.arg(format!("--net={}", bridge.path().display()))
         .args(["--", "nft", "-f", "-"]);
-    tool::finish(nft, Some(script)).map(drop)
+    tool::finish(nft, Some(&script(port, &ports, packets, queues))).map(drop)
 }
 
 /// The nftables script that flushes and fills the chains of one port. `queues` are the devices that lead to

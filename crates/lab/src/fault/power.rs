@@ -71,8 +71,8 @@ impl Running {
         let bridge = self.namespace(state, BRIDGE)?.clone();
         let namespace = self.namespace(state, name)?.clone();
         topology::dress(&namespace, host)?;
-        if !state.losses.is_empty() {
-            topology::single_packets(&bridge, &[(namespace.clone(), host.clone())], true)?;
+        if state.single_packets {
+            topology::single_packets(&bridge, &[(namespace.clone(), host.clone())])?;
         }
         topology::carrier(&bridge, host, true)?;
 

@@ -1,7 +1,6 @@
 //! Steps that change hosts and links, or run commands.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 use baton_lab::BRIDGE;
@@ -10,31 +9,13 @@ use serde::Deserialize;
 use crate::span::{Span, seconds};
 use crate::world::World;
 
-/// Sets a loss rate on the links of hosts.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Loss {
-    /// The hosts; an empty list means all.
-    #[serde(default)]
-    on: Vec<String>,
-    /// The part of the packets that is lost in each direction, 0 to 1.
-    part: f64,
-}
-
 /// Has the network lose, from this step on, the first segment with data of every connection that the client opens,
 /// once.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoseFirst {}
 
-/// Has the network lose, from this step on, so many of a hundred messages between nodes, and nothing else.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoseMessages {
-    percent: u32,
-}
-
-/// Checks that at least so many packets have been lost since the loss was set.
+/// Checks that at least so many packets have been lost since the step that loses them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lost {
@@ -62,30 +43,6 @@ pub struct Sysctl {
     set: BTreeMap<String, String>,
 }
 
-impl Loss {
-    /// Runs the step.
-    ///
-    /// # Errors
-    /// The lab has no such host.
-    pub fn run(&self, world: &mut World) -> Result<()> {
-        let all = world
-            .lab
-            .lab()
-            .hosts()
-            .iter()
-            .map(|host| host.name.as_str().to_owned());
-        let on = if self.on.is_empty() {
-            all.collect()
-        } else {
-            self.on.clone()
-        };
-        for host in &on {
-            world.lab.set_loss(host, self.part)?;
-        }
-        Ok(())
-    }
-}
-
 impl LoseFirst {
     /// Sets the rules, by nftables at the client's port of the bridge. A segment without data is an IP packet of 40
     /// bytes, or of 52 with timestamps. What leaves the client in one piece crosses the bridge in one piece, so the
@@ -106,28 +63,6 @@ impl LoseFirst {
         let cut = ["ethtool", "-K", "eth0", "tso", "off", "gso", "off"];
         world.run("client", &cut)?;
         world.run(BRIDGE, &["nft", RULES]).map(drop)
-    }
-}
-
-impl LoseMessages {
-    /// Sets the rules, by nftables where the messages enter the bridge.
-    ///
-    /// # Errors
-    /// nft refuses.
-    pub fn run(&self, world: &mut World) -> Result<()> {
-        let mut chains = String::new();
-        for host in world.lab.lab().hosts() {
-            let (name, percent) = (&host.name, self.percent);
-            writeln!(
-                chains,
-                "chain from_{name} {{
-                    type filter hook ingress device \"{name}\" priority -5; policy accept;
-                    ip protocol 253 numgen random mod 100 < {percent} counter drop
-                }}"
-            )?;
-        }
-        let rules = format!("table netdev baton_messages {{\n{chains}}}");
-        world.run(BRIDGE, &["nft", &rules]).map(drop)
     }
 }
 
