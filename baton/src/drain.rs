@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use console::Term;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
+use crate::bar::progress_bar;
 use baton_node::status::Peer;
 
 /// Connections that have left, of all that there were.
@@ -20,18 +20,8 @@ const LINE: Duration = Duration::from_secs(5);
 impl Bar {
     /// For so many connections, to begin with: those of which the node has not said so yet come on top.
     pub fn new(open: u64) -> Self {
-        let bar = Term::stderr().is_term().then(|| {
-            let bar = ProgressBar::new(open);
-            if let Ok(style) = ProgressStyle::with_template(
-                "{spinner:.green} [{bar:20.green}] {pos}/{len} {msg} {elapsed:.dim}",
-            ) {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar.enable_steady_tick(Duration::from_millis(100));
-            bar
-        });
         Self {
-            bar,
+            bar: progress_bar(open),
             most: open,
             said: None,
         }

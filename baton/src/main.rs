@@ -1,5 +1,6 @@
 //! The command line: a file for each verb. The daemon that `baton node` runs is the crate `baton-node`.
 
+mod bar;
 mod demo;
 mod doctor;
 mod drain;

@@ -1,9 +1,8 @@
 //! Shows how far the demonstration is: by a bar on a terminal, by plain lines elsewhere.
 
-use std::time::Duration;
+use indicatif::ProgressBar;
 
-use console::Term;
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::bar::progress_bar;
 
 /// The progress through the steps, shown on standard error.
 pub struct Progress {
@@ -15,18 +14,8 @@ pub struct Progress {
 impl Progress {
     /// Begins a progress of so many steps.
     pub fn new(steps: u64) -> Progress {
-        let bar = Term::stderr().is_term().then(|| {
-            let bar = ProgressBar::new(steps);
-            if let Ok(style) = ProgressStyle::with_template(
-                "{spinner:.green} [{bar:20.green}] {pos}/{len} {msg} {elapsed:.dim}",
-            ) {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar.enable_steady_tick(Duration::from_millis(100));
-            bar
-        });
         Progress {
-            bar,
+            bar: progress_bar(steps),
             steps,
             step: 0,
         }

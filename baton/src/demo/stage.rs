@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use super::progress::Progress;
-use baton_node::control::{Request, Response, ask};
+use baton_node::control::status;
 use baton_node::status::Status;
 
 /// The lab file that scripts and people also use. The demonstration gives its lab another name, so that both labs can
@@ -79,13 +79,7 @@ impl Stage {
     /// The status of the connection server's node.
     pub fn status(&self) -> Result<Status> {
         let config: PathBuf = self.cs.directory.join("baton.toml");
-        match ask(&config, &Request::Status)? {
-            Response::Status(status) => Ok(*status),
-            Response::Failed { message } | Response::Done { message } => bail!("{message}"),
-            Response::Migration(_) => bail!(
-                "the node's answer does not match the request: does its daemon run another version?"
-            ),
-        }
+        Ok(*status(&config)?)
     }
 
     /// Takes the lab down.

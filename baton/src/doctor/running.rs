@@ -2,11 +2,9 @@
 
 use std::{io, path::Path, time::Duration};
 
-use anyhow::Result;
-
 use super::finding::Finding;
 use baton_node::{
-    control::{Request, Response, ask},
+    control::status,
     status::{Peer, Status},
 };
 
@@ -24,23 +22,13 @@ pub fn check(file: &Path, window: Duration) -> (Vec<Finding>, Option<Status>) {
                 judge_skew(&status.nodes, window),
                 judge_versions(&status.nodes),
             ];
-            (findings, Some(status))
+            (findings, Some(*status))
         }
         Err(error) => (vec![judge_absence(&error)], None),
     }
 }
 
 const NODE: &str = "node";
-
-fn status(file: &Path) -> Result<Status> {
-    match ask(file, &Request::Status)? {
-        Response::Status(status) => Ok(*status),
-        Response::Done { message } | Response::Failed { message } => anyhow::bail!(message),
-        Response::Migration(_) => anyhow::bail!(
-            "the node's answer does not match the request: does its daemon run another version?"
-        ),
-    }
-}
 
 /// Judges a node that gives no status. It is no fault if no node runs, but a node that runs and does not answer has
 /// one.

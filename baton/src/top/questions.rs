@@ -10,10 +10,7 @@ use std::{
 use anyhow::{Result, bail};
 
 use super::rates::View;
-use baton_node::{
-    control::{Request, Response, ask},
-    status::Status,
-};
+use baton_node::{control::status, status::Status};
 
 /// The node's status and the time of its answer, or the reason why there is no answer.
 pub type Answer = Result<(Box<Status>, Instant), String>;
@@ -29,7 +26,7 @@ impl Questions {
     /// # Errors
     /// No node answers.
     pub fn start(file: &Path, interval: Duration) -> Result<Self> {
-        let first = status(file)?;
+        let first = status_now(file)?;
         let (sender, answers) = mpsc::sync_channel(1);
         let file = file.to_owned();
         thread::spawn(move || go_on(&file, interval, first, &sender));
@@ -58,18 +55,12 @@ fn go_on(
     let mut answer = Ok(first);
     while answers.send(answer).is_ok() {
         thread::sleep(interval);
-        answer = status(file).map_err(|error| format!("{error:#}"));
+        answer = status_now(file).map_err(|error| format!("{error:#}"));
     }
 }
 
-fn status(file: &Path) -> Result<(Box<Status>, Instant)> {
-    match ask(file, &Request::Status)? {
-        Response::Status(status) => Ok((status, Instant::now())),
-        Response::Done { message } | Response::Failed { message } => bail!(message),
-        Response::Migration(_) => bail!(
-            "the node's answer does not match the request: does its daemon run another version?"
-        ),
-    }
+fn status_now(file: &Path) -> Result<(Box<Status>, Instant)> {
+    Ok((status(file)?, Instant::now()))
 }
 
 /// The last two answers, and the error since then.

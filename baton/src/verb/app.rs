@@ -1,24 +1,14 @@
 //! `baton app -- CMD…`: puts itself into the control group of this application node, and becomes the program. So
 //! signals, exit status and standard streams are the program's own.
 
-use std::{
-    convert::Infallible,
-    ffi::OsString,
-    io,
-    os::unix::process::CommandExt as _,
-    process::{Command, ExitCode},
-};
+use std::{ffi::OsString, process::ExitCode};
 
 use anyhow::{Result, bail};
 use baton_config::Config;
 use baton_dataplane::{Pins, app_is_alive};
 use clap::Args;
 
-use super::ConfigFile;
-
-/// As env(1) and the shells tell of a command that they could not begin.
-const NOT_FOUND: u8 = 127;
-const NOT_RUN: u8 = 126;
+use super::{ConfigFile, become_program::become_program};
 
 #[derive(Args)]
 pub struct App {
@@ -41,22 +31,6 @@ impl App {
             );
         }
         group.enter()?;
-        let Err(error) = become_program(&self.command);
-        eprintln!(
-            "baton: cannot run {}: {error}",
-            self.command
-                .first()
-                .unwrap_or(&OsString::new())
-                .to_string_lossy()
-        );
-        Ok(ExitCode::from(match error.kind() {
-            io::ErrorKind::NotFound => NOT_FOUND,
-            _ => NOT_RUN,
-        }))
+        become_program(&self.command)
     }
-}
-
-fn become_program(command: &[OsString]) -> io::Result<Infallible> {
-    let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    Err(Command::new(program).args(arguments).exec())
 }

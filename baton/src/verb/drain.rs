@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use baton_config::{Config, FrontAddress};
 use baton_node::{
-    control::{Request, Response, ask},
+    control::{Request, Response, ask, status},
     drain::DrainRequest,
     service_manager::{News, tell},
     status::{Peer, Status},
@@ -42,7 +42,7 @@ pub struct Drain {
     #[arg(long)]
     wait: bool,
     /// Wait no longer than that, then fail and say what is left: 90s, 10m, 1h
-    #[arg(long, value_name = "TIME", requires = "wait", value_parser = time)]
+    #[arg(long, value_name = "TIME", requires = "wait", value_parser = humantime::parse_duration)]
     timeout: Option<Duration>,
     /// Drain even if no other data server takes its requests: clients then get a 503
     #[arg(long)]
@@ -108,12 +108,7 @@ impl Drain {
         };
         match ask(&self.config.config, &Request::Drain(wish))? {
             Response::Done { .. } => Ok(()),
-            Response::Failed { message } => bail!("{message}"),
-            Response::Status(_) | Response::Migration(_) => {
-                bail!(
-                    "the node's answer does not match the request: does its daemon run another version?"
-                )
-            }
+            other => Err(other.unexpected()),
         }
     }
 
@@ -121,7 +116,8 @@ impl Drain {
     fn heard(&self, name: &str) -> Result<Peer> {
         let end = Instant::now() + HEARD;
         loop {
-            let peer = peer(&status(&self.config.config)?, name)?;
+            let now = status(&self.config.config)?;
+            let peer = peer(&now, name)?;
             if peer.draining != self.undo {
                 return Ok(peer);
             }
@@ -225,56 +221,10 @@ fn step_back(file: &Path, here: &Status, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn status(file: &Path) -> Result<Status> {
-    match ask(file, &Request::Status)? {
-        Response::Status(status) => Ok(*status),
-        Response::Failed { message } | Response::Done { message } => bail!("{message}"),
-        Response::Migration(_) => bail!(
-            "the node's answer does not match the request: does its daemon run another version?"
-        ),
-    }
-}
-
 fn peer(status: &Status, name: &str) -> Result<Peer> {
     let mut peers = status.nodes.iter();
     let found = peers.find(|peer| peer.name == name);
     found
         .cloned()
         .with_context(|| format!("the node that runs here no longer knows {name}"))
-}
-
-/// A whole number and a unit.
-fn time(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err("choose s, m or h as the unit, as in 90s".into()),
-    };
-    let count: u32 = digits
-        .parse()
-        .map_err(|_| "a whole number of seconds is wanted, such as 90s".to_owned())?;
-    Ok(Duration::from_secs(u64::from(count) * unit))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times() {
-        for (text, seconds) in [
-            ("90s", 90),
-            ("90", 90),
-            ("10m", 600),
-            ("1h", 3600),
-            ("0s", 0),
-        ] {
-            assert_eq!(time(text), Ok(Duration::from_secs(seconds)), "{text}");
-        }
-        for wrong in ["", "s", "1.5s", "-1s", "1d", "1 s", "ten"] {
-            assert!(time(wrong).is_err(), "{wrong}");
-        }
-    }
 }

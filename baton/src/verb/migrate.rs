@@ -4,10 +4,10 @@ use std::{path::Path, process::ExitCode, thread::sleep, time::Duration};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use console::Term;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::ConfigFile;
+use crate::bar::progress_bar;
 use baton_node::{
     control::{Request, Response, ask},
     migration::{Doing, Ended, Running, State, Summary},
@@ -80,12 +80,7 @@ pub(super) fn carry_out(file: &Path, from: &str, to: &str) -> Result<(Summary, b
 fn asked(file: &Path, request: &Request) -> Result<State> {
     match ask(file, request)? {
         Response::Migration(state) => Ok(*state),
-        Response::Failed { message } => bail!("{message}"),
-        Response::Status(_) | Response::Done { .. } => {
-            bail!(
-                "the node's answer does not match the request: does its daemon run another version?"
-            )
-        }
+        other => Err(other.unexpected()),
     }
 }
 
@@ -120,14 +115,7 @@ struct Bar(Option<ProgressBar>);
 
 impl Bar {
     fn new() -> Self {
-        Self(Term::stderr().is_term().then(|| {
-            let bar = ProgressBar::new(0);
-            let template = "{spinner:.green} [{bar:30.green}] {pos}/{len} {msg}";
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar
-        }))
+        Self(progress_bar(0))
     }
 
     fn show(&self, running: &Running) {

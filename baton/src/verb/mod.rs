@@ -1,6 +1,7 @@
 //! The command line, one file a verb.
 
 mod app;
+mod become_program;
 mod check;
 mod client_agent;
 mod demo;

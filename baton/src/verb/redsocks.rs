@@ -5,12 +5,13 @@
 use std::{
     ffi::OsString,
     io,
-    os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    os::unix::process::ExitStatusExt as _,
     path::Path,
     process::{ExitCode, ExitStatus},
     time::Duration,
 };
 
+use super::become_program::become_program;
 use anyhow::{Context as _, Result};
 use baton_redsocks::agent::{Options, RedSocks};
 use baton_virtual_sockets::{Agent, Group, Settings};
@@ -22,10 +23,6 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
-
-/// As env(1) and the shells tell of a command that they could not begin.
-const NOT_FOUND: u8 = 127;
-const NOT_RUN: u8 = 126;
 
 /// Between two looks whether anybody is left.
 const LOOK: Duration = Duration::from_millis(20);
@@ -53,7 +50,10 @@ pub struct RedSocksVerb {
 impl RedSocksVerb {
     pub fn run(self) -> Result<ExitCode> {
         match &self.within {
-            Some(name) => become_program(name, &self.command),
+            Some(name) => {
+                Group::named_after(Path::new(name))?.enter()?;
+                become_program(&self.command)
+            }
             None => {
                 say_what_goes_wrong();
                 let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -145,17 +145,6 @@ async fn wait(child: &mut Child) -> Result<ExitStatus> {
             let _ = signal::kill(Pid::from_raw(pid), which);
         }
     }
-}
-
-fn become_program(name: &str, command: &[OsString]) -> Result<ExitCode> {
-    Group::named_after(Path::new(name))?.enter()?;
-    let (program, arguments) = command.split_first().context("no program is named")?;
-    let error = std::process::Command::new(program).args(arguments).exec();
-    eprintln!("baton: cannot run {}: {error}", program.to_string_lossy());
-    Ok(ExitCode::from(match error.kind() {
-        io::ErrorKind::NotFound => NOT_FOUND,
-        _ => NOT_RUN,
-    }))
 }
 
 /// As a shell says it.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use super::ConfigFile;
 use baton_node::control::{Request, Response, ask};
@@ -14,11 +14,6 @@ pub fn run(file: &ConfigFile) -> Result<ExitCode> {
             println!("{message}");
             Ok(ExitCode::SUCCESS)
         }
-        Response::Failed { message } => bail!("{message}"),
-        Response::Status(_) | Response::Migration(_) => {
-            bail!(
-                "the node's answer does not match the request: does its daemon run another version?"
-            )
-        }
+        other => Err(other.unexpected()),
     }
 }

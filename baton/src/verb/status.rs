@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 
 use super::ConfigFile;
-use baton_node::control::{Request, Response, ask};
+use baton_node::control;
 
 /// Show the running node.
 #[derive(Args)]
@@ -21,15 +21,11 @@ pub struct Status {
 impl Status {
     /// Asks the daemon through its control socket.
     pub fn run(self) -> Result<ExitCode> {
-        match ask(&self.config.config, &Request::Status)? {
-            Response::Status(status) if self.json => {
-                println!("{}", serde_json::to_string_pretty(&status)?)
-            }
-            Response::Status(status) => print!("{status}"),
-            Response::Failed { message } | Response::Done { message } => bail!("{message}"),
-            Response::Migration(_) => bail!(
-                "the node's answer does not match the request: does its daemon run another version?"
-            ),
+        let status = control::status(&self.config.config)?;
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&status)?);
+        } else {
+            print!("{status}");
         }
         Ok(ExitCode::SUCCESS)
     }

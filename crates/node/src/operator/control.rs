@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use baton_config::Config;
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -72,6 +72,18 @@ pub enum Response {
     },
 }
 
+impl Response {
+    /// The error for one who has asked for something else than this.
+    pub fn unexpected(self) -> anyhow::Error {
+        match self {
+            Response::Failed { message } | Response::Done { message } => anyhow!(message),
+            Response::Status(_) | Response::Migration(_) => anyhow!(
+                "the node's answer does not match the request: does its daemon run another version?"
+            ),
+        }
+    }
+}
+
 /// A request and the channel for its answer.
 pub type Call = (Request, oneshot::Sender<Response>);
 
@@ -98,6 +110,14 @@ pub fn ask(file: &Path, request: &Request) -> Result<Response> {
         .read_line(&mut line)
         .context("the node did not answer within 30 s")?;
     serde_json::from_str(&line).context("the node's answer is of another version")
+}
+
+/// Asks the running node of this configuration for its status.
+pub fn status(file: &Path) -> Result<Box<Status>> {
+    match ask(file, &Request::Status)? {
+        Response::Status(status) => Ok(status),
+        other => Err(other.unexpected()),
+    }
 }
 
 /// The length of the longest request that is read, in bytes.
