@@ -2,15 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../crates/net/tests/common/mod.rs"]
+mod common;
+
 use std::{
     fs,
-    ops::Deref,
     os::unix::fs::PermissionsExt,
     process::{Command, Output},
-    sync::atomic::{AtomicU32, Ordering},
 };
 
-use baton_net::netns;
+use common::{Namespace, may_run};
 use serde_json::Value;
 
 #[test]
@@ -75,7 +76,7 @@ fn a_configuration_that_is_wrong() {
 
 #[test]
 fn no_syn_cookies_no_adoption() {
-    let Some(host) = Namespace::new("no_syn_cookies_no_adoption") else {
+    let Some((host, _peer)) = pair("no_syn_cookies_no_adoption") else {
         return;
     };
     let cookies =
@@ -102,7 +103,7 @@ fn no_syn_cookies_no_adoption() {
 
 #[test]
 fn a_data_server_of_a_lan() {
-    let Some(host) = Namespace::new("a_data_server_of_a_lan") else {
+    let Some((host, peer)) = pair("a_data_server_of_a_lan") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
@@ -135,8 +136,8 @@ fn a_data_server_of_a_lan() {
 
     host.ip("addr add 192.0.2.11/24 dev eth0");
     host.ip("link set eth0 up");
-    host.peer.ip("addr add 192.0.2.2/24 dev eth0");
-    host.peer.ip("link set eth0 up");
+    peer.ip("addr add 192.0.2.2/24 dev eth0");
+    peer.ip("link set eth0 up");
     let _server = host.run(|| std::net::TcpListener::bind("0.0.0.0:80").unwrap());
     let full = look();
     for name in [
@@ -184,15 +185,15 @@ fn a_data_server_of_a_lan() {
     assert!(done.status.success(), "{done:?}");
 
     // The connection server holds the cluster address, as it should; then somebody who is no node.
-    host.peer.ip("addr add 192.0.2.100/32 dev eth0");
+    peer.ip("addr add 192.0.2.100/32 dev eth0");
     let rightly = named(&look(), "cluster_address");
     assert_eq!(rightly["verdict"], "good");
     assert!(
         rightly["found"].as_str().unwrap().contains("cs1"),
         "{rightly}"
     );
-    host.peer.ip("addr del 192.0.2.2/24 dev eth0");
-    host.peer.ip("link set eth0 address 02:00:00:00:00:07");
+    peer.ip("addr del 192.0.2.2/24 dev eth0");
+    peer.ip("link set eth0 address 02:00:00:00:00:07");
     host.ip("neigh flush all");
     let wrongly = look();
     assert_eq!(verdict(&wrongly, "cluster_address"), "bad", "{wrongly:#?}");
@@ -201,14 +202,14 @@ fn a_data_server_of_a_lan() {
 
 #[test]
 fn a_connection_server_on_veth() {
-    let Some(host) = Namespace::new("a_connection_server_on_veth") else {
+    let Some((host, peer)) = pair("a_connection_server_on_veth") else {
         return;
     };
     let look = || findings(&host.run(|| doctor(&["--json", "--interface", "eth0"])));
     assert_eq!(named(&look(), "interface")["verdict"], "bad", "it is down");
 
     host.ip("link set eth0 up");
-    host.peer.ip("link set eth0 up");
+    peer.ip("link set eth0 up");
     let up = look();
     assert_eq!(named(&up, "interface")["verdict"], "good");
     assert_eq!(
@@ -275,78 +276,16 @@ port = 80
     )
 }
 
-/// A network namespace with an interface `eth0`, a veth whose other end is in its peer; both are gone
-/// at the end of the test.
-struct Namespace {
-    host: Bare,
-    peer: Bare,
-}
-
-impl Deref for Namespace {
-    type Target = Bare;
-
-    fn deref(&self) -> &Bare {
-        &self.host
+/// A network namespace with an interface `eth0`, a veth, and the namespace of its other end. `None`, with a reason,
+/// where a test may not make any.
+fn pair(test: &str) -> Option<(Namespace, Namespace)> {
+    if !may_run(test) {
+        return None;
     }
-}
-
-impl Namespace {
-    /// `None`, with a reason, where a test may not make one.
-    fn new(test: &str) -> Option<Self> {
-        if !nix::unistd::geteuid().is_root() {
-            eprintln!("{test}: skipped: needs root to make network namespaces");
-            return None;
-        }
-        let (host, peer) = (Bare::new("host"), Bare::new("peer"));
-        host.ip(&format!(
-            "link add eth0 type veth peer name eth0 netns {}",
-            peer.name
-        ));
-        Some(Self { host, peer })
-    }
-}
-
-struct Bare {
-    name: String,
-}
-
-impl Bare {
-    fn new(tag: &str) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("baton-test-doctor-{}-{number}-{tag}", std::process::id());
-        ip(&["netns", "add", &name]);
-        Self { name }
-    }
-
-    fn ip(&self, line: &str) {
-        let mut arguments = vec!["-n", &self.name];
-        arguments.extend(line.split(' '));
-        ip(&arguments);
-    }
-
-    /// On a thread in the namespace; programs that it starts are in the namespace too.
-    fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        netns::run(&self.name, work).unwrap()
-    }
-}
-
-impl Drop for Bare {
-    fn drop(&mut self) {
-        let removed = Command::new("ip")
-            .args(["netns", "del", &self.name])
-            .status();
-        if !removed.is_ok_and(|status| status.success()) {
-            eprintln!("could not remove the network namespace {}", self.name);
-        }
-    }
-}
-
-fn ip(arguments: &[&str]) {
-    let output = Command::new("ip").args(arguments).output().unwrap();
-    assert!(
-        output.status.success(),
-        "ip {}: {output:?}",
-        arguments.join(" ")
-    );
+    let (host, peer) = (Namespace::new("host"), Namespace::new("peer"));
+    host.ip(&format!(
+        "link add eth0 type veth peer name eth0 netns {}",
+        peer.name
+    ));
+    Some((host, peer))
 }

@@ -110,8 +110,33 @@ impl Subject {
 #[cfg(test)]
 pub mod tests {
     pub use baton_config::example as config;
+    use baton_net::{Adapter, Link};
 
     use super::*;
+
+    /// An Ethernet card that is up.
+    pub fn adapter(index: u32) -> Adapter {
+        Adapter {
+            index,
+            name: format!("eth{index}"),
+            ethernet: true,
+            up: true,
+            carrier: true,
+            mtu: 1500,
+            kind: None,
+        }
+    }
+
+    /// An interface that is up. No node of [`config`] has its address.
+    pub fn link(index: u32) -> Link {
+        Link {
+            index,
+            name: format!("eth{index}"),
+            mac: [2, 0, 0, 0, 0, 99],
+            mtu: 1500,
+            up: true,
+        }
+    }
 
     /// The node of this name in [`config`].
     pub fn placed(name: &str) -> Placed {

@@ -53,33 +53,17 @@ mod tests {
     use super::*;
     use crate::doctor::{
         finding::Verdict::{Advice, Bad, Good},
-        subject::tests::placed,
+        subject::tests::{adapter, link, placed},
     };
 
     #[test]
     fn held_where_meant() {
-        let link = Link {
-            index: 2,
-            name: "eth0".into(),
-            mac: [2, 0, 0, 0, 0, 1],
-            mtu: 1500,
-            up: true,
-        };
-        let adapter = |index| Adapter {
-            index,
-            name: format!("eth{}", index - 2),
-            ethernet: true,
-            up: true,
-            carrier: true,
-            mtu: 1500,
-            kind: None,
-        };
         let placed = placed("ds1");
         let verdict = |adapters: &[Adapter], holder| judge(&placed, adapters, holder).verdict();
-        assert_eq!(verdict(&[adapter(2)], Ok(link.clone())), Good);
-        assert_eq!(verdict(&[], Ok(link.clone())), Good);
-        assert_eq!(verdict(&[adapter(3), adapter(2)], Ok(link.clone())), Good);
-        assert_eq!(verdict(&[adapter(3)], Ok(link)), Advice);
+        assert_eq!(verdict(&[adapter(2)], Ok(link(2))), Good);
+        assert_eq!(verdict(&[], Ok(link(2))), Good);
+        assert_eq!(verdict(&[adapter(3), adapter(2)], Ok(link(2))), Good);
+        assert_eq!(verdict(&[adapter(3)], Ok(link(2))), Advice);
         assert_eq!(
             verdict(&[adapter(2)], Err("no interface holds it".into())),
             Bad

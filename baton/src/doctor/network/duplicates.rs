@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::doctor::{
         finding::Verdict::{Bad, Good},
-        subject::tests::config,
+        subject::tests::{config, link},
     };
 
     const VIP: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 100);
@@ -146,16 +146,6 @@ mod tests {
             .zip(0..)
             .map(|(node, last)| (node, Ok(to(last))))
             .collect()
-    }
-
-    fn link(index: u32) -> Link {
-        Link {
-            index,
-            name: "eth0".into(),
-            mac: [2, 0, 0, 0, 0, 99],
-            mtu: 1500,
-            up: true,
-        }
     }
 
     #[test]

@@ -151,74 +151,46 @@ fn default_route(table: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::finding::Verdict::{Advice, Bad, Good};
+    use crate::doctor::{
+        finding::Verdict::{Advice, Bad, Good},
+        subject::tests::adapter,
+    };
 
-    fn eth0() -> Adapter {
-        Adapter {
-            index: 2,
-            name: "eth0".into(),
-            ethernet: true,
-            up: true,
-            carrier: true,
-            mtu: 1500,
-            kind: None,
+    #[test]
+    fn ethernet_and_up() {
+        let verdict = |(ethernet, up, carrier)| {
+            judge(&Adapter {
+                ethernet,
+                up,
+                carrier,
+                ..adapter(0)
+            })
+            .verdict()
+        };
+        assert_eq!(verdict((true, true, true)), Good);
+        for bad in [
+            (false, true, true),
+            (true, false, true),
+            (true, true, false),
+        ] {
+            assert_eq!(verdict(bad), Bad, "{bad:?}");
         }
     }
 
     #[test]
-    fn ethernet_and_up() {
-        assert_eq!(judge(&eth0()).verdict(), Good);
-        assert_eq!(
-            judge(&Adapter {
-                ethernet: false,
-                ..eth0()
-            })
-            .verdict(),
-            Bad
-        );
-        assert_eq!(
-            judge(&Adapter {
-                up: false,
-                ..eth0()
-            })
-            .verdict(),
-            Bad
-        );
-        assert_eq!(
-            judge(&Adapter {
-                carrier: false,
-                ..eth0()
-            })
-            .verdict(),
-            Bad
-        );
-    }
-
-    #[test]
     fn mtu_and_mss() {
-        let full = judge_mtu(&eth0());
-        assert_eq!(
-            (full.verdict(), full.found()),
-            (Good, "1500: clients are told an MSS of 1360")
-        );
-        assert_eq!(
-            judge_mtu(&Adapter {
-                mtu: 9000,
-                ..eth0()
-            })
-            .verdict(),
-            Good
-        );
-        assert_eq!(
-            judge_mtu(&Adapter {
-                mtu: 1400,
-                ..eth0()
-            })
-            .verdict(),
-            Advice
-        );
-        assert_eq!(judge_mtu(&Adapter { mtu: 576, ..eth0() }).verdict(), Bad);
-        assert_eq!(judge_mtu(&Adapter { mtu: 0, ..eth0() }).verdict(), Bad);
+        let full = judge_mtu(&adapter(0));
+        assert_eq!(full.found(), "1500: clients are told an MSS of 1360");
+        for (mtu, verdict) in [
+            (1500, Good),
+            (9000, Good),
+            (1400, Advice),
+            (576, Bad),
+            (0, Bad),
+        ] {
+            let adapter = Adapter { mtu, ..adapter(0) };
+            assert_eq!(judge_mtu(&adapter).verdict(), verdict, "{mtu}");
+        }
     }
 
     #[test]

@@ -127,19 +127,10 @@ fn judge(ways: &[Way], adapters: &[Adapter], is_followed: bool) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::finding::Verdict::{Advice, Bad, Good};
-
-    fn adapter(index: u32) -> Adapter {
-        Adapter {
-            index,
-            name: format!("eth{index}"),
-            ethernet: true,
-            up: true,
-            carrier: true,
-            mtu: 1500,
-            kind: None,
-        }
-    }
+    use crate::doctor::{
+        finding::Verdict::{Advice, Bad, Good},
+        subject::tests::adapter,
+    };
 
     fn way(leaves_by: LeavesBy) -> Way {
         let cluster = Ipv4Addr::new(192, 0, 2, 100);

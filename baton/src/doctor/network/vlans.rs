@@ -52,19 +52,14 @@ fn judge(adapter: &Adapter, vlans: &[String], takes_off: bool) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::finding::Verdict::{Advice, Good};
+    use crate::doctor::{
+        finding::Verdict::{Advice, Good},
+        subject::tests::adapter,
+    };
 
     #[test]
     fn which_interface() {
-        let eth0 = Adapter {
-            index: 2,
-            name: "eth0".into(),
-            ethernet: true,
-            up: true,
-            carrier: true,
-            mtu: 1500,
-            kind: None,
-        };
+        let eth0 = adapter(0);
         assert_eq!(judge(&eth0, &[], true).verdict(), Good);
         let vlans = ["eth0.10".to_owned(), "eth0.20".to_owned()];
         let found = judge(&eth0, &vlans, false);
