@@ -1,11 +1,8 @@
 //! Measures what moving costs if messages between nodes are lost: wrk as under handovers, while the switch drops a
 //! part of LCCP's packets. The losses take turns, like the other loads.
 
-use std::process::{Command, Stdio};
-
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use baton_lab::BRIDGE;
-use serde_json::Value;
 
 use crate::lab::BenchLab;
 use crate::options::Options;
@@ -95,44 +92,25 @@ impl Rules<'_> {
             .collect();
         let text = format!("table {TABLE} {{\ncounter {COUNTER} {{ }}\n{chains}}}\n");
         // nft makes either all of it or nothing, so nothing has to be removed after an error.
-        nft(lab, &text)?;
+        lab.running()?.nft(BRIDGE, &text)?;
         Ok(Rules { lab })
     }
 
     fn lost(&self) -> Result<u64> {
-        let said = nft(self.lab, &format!("list counter {TABLE} {COUNTER}"))?;
-        let listed: Value = serde_json::from_slice(&said).context("read what nft lists")?;
-        let entries = listed["nftables"].as_array().into_iter().flatten();
-        entries
-            .filter_map(|entry| entry["counter"]["packets"].as_u64())
-            .next()
-            .with_context(|| format!("nft lists no counter {COUNTER}"))
+        let counters = self.lab.running()?.nft_counters(BRIDGE)?;
+        let lost = counters.get(COUNTER).map(|counted| counted.packets);
+        lost.with_context(|| format!("nft lists no counter {COUNTER}"))
     }
 }
 
 impl Drop for Rules<'_> {
     fn drop(&mut self) {
-        if let Err(error) = nft(self.lab, &format!("delete table {TABLE}")) {
+        let script = format!("delete table {TABLE}");
+        let running = self.lab.running();
+        if let Err(error) = running.and_then(|lab| Ok(lab.nft(BRIDGE, &script)?)) {
             eprintln!("bench: packets are still lost in the lab: {error:#}");
         }
     }
-}
-
-fn nft(lab: &BenchLab, script: &str) -> Result<Vec<u8>> {
-    let mut command: Command = lab.running()?.exec(BRIDGE)?;
-    let output = command
-        .args(["nft", "-j", script])
-        .stdin(Stdio::null())
-        .output()
-        .context("run nft (on Debian, `apt-get install nftables`)")?;
-    if !output.status.success() {
-        bail!(
-            "nft, {}: {}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    Ok(output.stdout)
 }
 
 /// How often a retransmission timer of the client has expired: TCPTimeouts of TcpExt, which nstat(8) shows.

@@ -10,12 +10,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::process::Stdio;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use baton_lab::{BRIDGE, Role, Running};
-use serde_json::Value;
 
 const TABLE: &str = "netdev baton_guard";
 
@@ -38,20 +35,7 @@ impl Guard {
         let guard = Guard {
             servers: servers.map(|host| host.name.as_str().to_owned()).collect(),
         };
-        let mut nft = lab.exec(BRIDGE)?;
-        nft.args(["nft", "-f", "-"])
-            .stdin(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = nft.spawn().context("cannot run nft")?;
-        if let Some(mut input) = child.stdin.take() {
-            input.write_all(guard.script(clusters).as_bytes())?;
-        }
-        let output = child.wait_with_output()?;
-        ensure!(
-            output.status.success(),
-            "nft: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        lab.nft(BRIDGE, &guard.script(clusters))?;
         Ok(guard)
     }
 
@@ -60,10 +44,10 @@ impl Guard {
     /// # Errors
     /// A data server has broken the rule; the error says which.
     pub fn check(&self, lab: &Running, killed: &BTreeSet<String>) -> Result<()> {
-        let listed = listed(lab)?;
+        let counters = lab.nft_counters(BRIDGE)?;
+        let count = |name: &str| counters.get(name).map(|counted| counted.packets);
         for server in &self.servers {
-            let counted =
-                ["foreign", "ended"].map(|counter| count(&listed, &format!("{counter}_{server}")));
+            let counted = ["foreign", "ended"].map(|counter| count(&format!("{counter}_{server}")));
             let [Some(foreign), Some(ended)] = counted else {
                 bail!("nobody watched {server}: nft lists no counter for it");
             };
@@ -119,22 +103,8 @@ impl Guard {
 /// # Errors
 /// The lab has no such data server.
 pub fn own_resets(lab: &Running, server: &str) -> Result<u64> {
-    count(&listed(lab)?, &format!("own_{server}"))
+    let counters = lab.nft_counters(BRIDGE)?;
+    let own = counters.get(&format!("own_{server}"));
+    own.map(|counted| counted.packets)
         .with_context(|| format!("{server} is no data server that is watched"))
-}
-
-fn listed(lab: &Running) -> Result<Value> {
-    let output = lab
-        .exec(BRIDGE)?
-        .args(["nft", "-j", "list", "counters"])
-        .output()?;
-    serde_json::from_slice(&output.stdout).context("nft lists no counters")
-}
-
-fn count(listed: &Value, name: &str) -> Option<u64> {
-    let entries = listed["nftables"].as_array()?;
-    entries.iter().find_map(|entry| {
-        let counter = entry.get("counter")?;
-        (counter["name"] == name).then(|| counter["packets"].as_u64())?
-    })
 }

@@ -135,7 +135,7 @@ fn real_client(seen: &Observed) -> Option<String> {
 }
 
 fn no_detour(seen: &Observed) -> Option<String> {
-    let frames = seen.wire.detoured.frames;
+    let frames = seen.wire.detoured.packets;
     if frames > 0 {
         return Some(format!("{frames} frames of responses crossed its wire"));
     }
@@ -234,7 +234,7 @@ mod tests {
             ),
             (
                 "no response passed the connection server",
-                broken(|seen| seen.wire.detoured.frames = 1),
+                broken(|seen| seen.wire.detoured.packets = 1),
             ),
             (
                 "all bytes came straight from data servers",

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use baton_lab::Counted;
+
 use super::access_log::{AccessLog, Entry};
 use super::curl::Answer;
 use super::link::Link;
-use super::wire::{Crossed, Wire};
+use super::wire::Wire;
 use super::wrk::Load;
 use super::{FileFacts, Observed};
 
@@ -34,7 +36,7 @@ pub fn observed() -> Observed {
             })
             .collect(),
     };
-    let crossed = |frames, bytes| Crossed { frames, bytes };
+    let crossed = |packets, bytes| Counted { packets, bytes };
     Observed {
         cluster: ([10, 77, 0, 100], 80).into(),
         client: [10, 77, 0, 1].into(),

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Write as _};
 
+use baton_lab::Counted;
 use console::style;
 use indicatif::{BinaryBytes, HumanCount};
 
 use super::Observed;
 use super::claims::{self, Claim};
-use super::wire::Crossed;
 
 /// The whole page. It has colors only if standard output is a terminal.
 pub fn page(seen: &Observed, claims: &[Claim]) -> String {
@@ -159,11 +159,11 @@ fn wires(page: &mut String, seen: &Observed) -> fmt::Result {
     let (wire, cs) = (&seen.wire, &seen.cs);
     heading(page, "What crossed the wires, counted on the bridge")?;
     writeln!(page, "\n{:56}{:>10}{:>16}", "", "frames", "bytes")?;
-    let mut row = |what: &str, crossed: Crossed| {
+    let mut row = |what: &str, crossed: Counted| {
         writeln!(
             page,
             "{what:<56}{:>10}{:>16}",
-            HumanCount(crossed.frames).to_string(),
+            HumanCount(crossed.packets).to_string(),
             HumanCount(crossed.bytes).to_string()
         )
     };
@@ -258,7 +258,7 @@ mod tests {
     fn it_does_not_hide_what_was_wrong() {
         let mut seen = example::observed();
         seen.download.1 = "other".to_owned();
-        seen.wire.detoured.frames = 3;
+        seen.wire.detoured.packets = 3;
         let page = of(&seen);
         assert!(page.contains("NOT that of"), "{page}");
         assert!(

@@ -3,41 +3,29 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::net::SocketAddr;
-use std::process::Stdio;
 
-use anyhow::{Context, Result, ensure};
-use baton_lab::{BRIDGE, HostView, Running};
-use serde_json::Value;
+use anyhow::{Context, Result};
+use baton_lab::{BRIDGE, Counted, HostView, Running};
 
 use super::stage::Stage;
 
-/// A number of frames and of their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Crossed {
-    /// The number of frames. A frame of a virtual link holds up to 64 KiB of a stream.
-    pub frames: u64,
-    /// The number of bytes, from the IP header on; for frames from one host to another, the Ethernet header counts,
-    /// too.
-    pub bytes: u64,
-}
-
-/// The frames that crossed each wire.
+/// The frames that crossed each wire, and their bytes. A frame of a virtual link holds up to 64 KiB of a stream. Bytes
+/// count from the IP header on; for frames from one host to another, the Ethernet header counts, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wire {
     /// Requests and acknowledgements, from the client to the cluster address.
-    pub asked: Crossed,
+    pub asked: Counted,
     /// Packets that the connection server itself sends to the client: SYN-ACKs, and resets if any.
-    pub greeted: Crossed,
+    pub greeted: Counted,
     /// Client packets that the connection server passed on to data servers.
-    pub forwarded: Crossed,
+    pub forwarded: Counted,
     /// Messages from the connection server to data servers: adoptions and heartbeats.
-    pub told: Crossed,
+    pub told: Counted,
     /// Responses that passed into or out of the connection server.
-    pub detoured: Crossed,
+    pub detoured: Counted,
     /// Responses that data servers sent, by the data server's name.
-    pub answered: BTreeMap<String, Crossed>,
+    pub answered: BTreeMap<String, Counted>,
 }
 
 const TABLE: &str = "netdev baton_demo";
@@ -46,33 +34,14 @@ const LCCP: u8 = 253;
 
 /// Begins to count.
 pub fn watch(stage: &Stage, at: SocketAddr) -> Result<()> {
-    let mut nft = stage.lab()?.exec(BRIDGE)?;
-    nft.args(["nft", "-f", "-"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = nft.spawn().context("cannot run nft")?;
-    if let Some(mut input) = child.stdin.take() {
-        let script = script(&stage.client, &stage.cs, &stage.servers, at);
-        input.write_all(script.as_bytes())?;
-    }
-    let output = child.wait_with_output()?;
-    let why = String::from_utf8_lossy(&output.stderr);
-    ensure!(
-        output.status.success(),
-        "nft cannot count on the bridge: {why}"
-    );
-    Ok(())
+    let script = script(&stage.client, &stage.cs, &stage.servers, at);
+    Ok(stage.lab()?.nft(BRIDGE, &script)?)
 }
 
 /// Reads what was counted so far.
 pub fn read(lab: &Running) -> Result<Wire> {
-    let output = lab
-        .exec(BRIDGE)?
-        .args(["nft", "-j", "list", "counters"])
-        .output()
-        .context("cannot run nft")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    parse(&text).with_context(|| format!("nft lists no counters as expected: {text}"))
+    let counters = lab.nft_counters(BRIDGE)?;
+    wire(&counters).with_context(|| format!("nft lists other counters: {counters:?}"))
 }
 
 /// The nftables script that counts. Each host's port on the bridge has the host's name.
@@ -126,20 +95,7 @@ chain to_cs {{
     script + "}\n"
 }
 
-fn parse(text: &str) -> Option<Wire> {
-    let listed: Value = serde_json::from_str(text).ok()?;
-    let counters: BTreeMap<&str, Crossed> = listed["nftables"]
-        .as_array()?
-        .iter()
-        .filter_map(|entry| {
-            let counter = entry.get("counter")?;
-            let crossed = Crossed {
-                frames: counter["packets"].as_u64()?,
-                bytes: counter["bytes"].as_u64()?,
-            };
-            Some((counter["name"].as_str()?, crossed))
-        })
-        .collect();
+fn wire(counters: &BTreeMap<String, Counted>) -> Option<Wire> {
     let named = |name: &str| counters.get(name).copied();
     Some(Wire {
         asked: named("asked")?,
@@ -149,8 +105,8 @@ fn parse(text: &str) -> Option<Wire> {
         detoured: named("detoured")?,
         answered: counters
             .iter()
-            .filter_map(|(name, crossed)| {
-                Some((name.strip_prefix("answered_")?.to_owned(), *crossed))
+            .filter_map(|(name, counted)| {
+                Some((name.strip_prefix("answered_")?.to_owned(), *counted))
             })
             .collect(),
     })
@@ -161,39 +117,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nft_lists_is_understood() {
-        let counter = |name: &str, packets: u64, bytes: u64| {
-            format!(
-                r#"{{"counter": {{"family": "netdev", "table": "t", "name": "{name}",
-                    "handle": 1, "packets": {packets}, "bytes": {bytes}}}}}"#
-            )
-        };
-        let all = [
-            counter("asked", 1, 10),
-            counter("greeted", 2, 20),
-            counter("forwarded", 3, 30),
-            counter("told", 4, 40),
-            counter("detoured", 5, 50),
-            counter("answered_ds1", 6, 60),
+    fn counters_are_those_of_wires() {
+        let names = [
+            "asked",
+            "greeted",
+            "forwarded",
+            "told",
+            "detoured",
+            "answered_ds1",
         ];
-        let text = |counters: &[String]| {
-            format!(
-                r#"{{"nftables": [{{"metainfo": {{}}}}, {}]}}"#,
-                counters.join(",")
-            )
+        let counted = |packets| Counted {
+            packets,
+            bytes: 10 * packets,
         };
-        let wire = parse(&text(&all)).unwrap_or_default();
-        let crossed = |frames, bytes| Crossed { frames, bytes };
-        assert_eq!(wire.detoured, crossed(5, 50));
-        assert_eq!(
-            wire.answered,
-            BTreeMap::from([("ds1".to_owned(), crossed(6, 60))])
-        );
-        assert_eq!(
-            parse(&text(&all[1..])),
-            None,
-            "a missing counter is no zero"
-        );
-        assert_eq!(parse(""), None);
+        let mut counters: BTreeMap<String, Counted> = (names.map(str::to_owned).into_iter())
+            .zip((1..).map(counted))
+            .collect();
+        let wire = super::wire(&counters).unwrap_or_default();
+        assert_eq!(wire.detoured, counted(5));
+        let answered = BTreeMap::from([("ds1".to_owned(), counted(6))]);
+        assert_eq!(wire.answered, answered);
+        counters.remove("asked");
+        assert_eq!(super::wire(&counters), None, "a missing counter is no zero");
     }
 }

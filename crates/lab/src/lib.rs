@@ -38,6 +38,7 @@ mod fault;
 mod file;
 mod needs;
 mod netns;
+mod nft;
 mod process;
 mod ready;
 mod running;
@@ -55,6 +56,7 @@ pub use file::{
     BRIDGE, Config, Cpu, Host, HostAddress, HostName, Lab, LabName, Link, Loss, Mtu, Port, Program,
     Rate, Role, Server, ServerKind, Thing, ThingName,
 };
+pub use nft::Counted;
 pub use nix::sys::signal::Signal;
 pub use ready::PATIENCE;
 pub use running::{HostView, Running, ThingView};
