@@ -1,12 +1,11 @@
 //! The lab in which benchmarks run: bench/lab.toml, unless another is named.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Error, Result, anyhow, bail};
 use baton_lab::{Lab, Running};
+use baton_tests::run::program;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::Value;
 
@@ -34,7 +33,7 @@ impl BenchLab {
     pub fn raise_from(text: &str, options: &Options) -> Result<BenchLab> {
         let baton = match &options.baton {
             Some(baton) => baton.clone(),
-            None => build_baton()?,
+            None => program().map_err(Error::msg)?.to_owned(),
         };
         let only_one = lock(&options.results)?;
         BenchLab::up(text, baton, Some(only_one))
@@ -155,36 +154,6 @@ pub(crate) fn in_bench(name: &str) -> Result<String> {
     path.into_os_string()
         .into_string()
         .map_err(|path| anyhow!("{path:?} is not UTF-8"))
-}
-
-/// Builds baton, unless a program is named, so that no outdated program is measured by mistake.
-fn build_baton() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let manifest = in_bench("../Cargo.toml")?;
-    let status = Command::new(&cargo)
-        .args([
-            "build",
-            "--release",
-            "-p",
-            "baton",
-            "--manifest-path",
-            &manifest,
-        ])
-        .status()
-        .with_context(|| format!("run {}: name a built program with --baton", cargo.display()))?;
-    if !status.success() {
-        bail!("baton does not build: {status}");
-    }
-    let own = std::env::current_exe().context("find this program")?;
-    let beside = own.with_file_name("baton");
-    if own
-        .parent()
-        .is_some_and(|folder| folder.ends_with("release"))
-    {
-        Ok(beside)
-    } else {
-        Ok(own.with_file_name("../release/baton"))
-    }
 }
 
 /// Takes the lock of all benchmarks. Two at the same time would disturb each other's results.

@@ -65,7 +65,7 @@ pub(crate) struct Options {
     /// Entries of that table
     #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows: u32,
-    /// The baton program [default: built now, optimised]
+    /// The baton program [default: built now, optimised if this program is]
     #[arg(long)]
     pub baton: Option<PathBuf>,
     /// Where results are written

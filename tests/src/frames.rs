@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use baton_lab::BRIDGE;
-use baton_net::{Link, Netlink};
 use etherparse::{IpNumber, PacketBuilder, TcpHeader};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, bind, socket};
+use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockType, bind, socket};
 use serde_json::Value;
 use socket2::Socket;
 
@@ -38,14 +37,15 @@ const ON_THE_WAY: usize = 32 * 1024;
 /// The send buffer of a flood, larger than all queues on the way: what does not fit is lost there, and the sender
 /// never waits.
 const FLOOD_ON_THE_WAY: usize = 4 * 1024 * 1024;
+
 /// The MAC address of a host.
 ///
 /// # Errors
 /// The lab has no such host.
 pub fn mac(world: &World, host: &str) -> Result<[u8; 6]> {
-    world
-        .lab
-        .within(host, || inside(async |link: Link| Ok(link.mac)))?
+    let link = world.lab.within(host, link)??;
+    link.addr()
+        .with_context(|| format!("{INTERFACE} of {host} has no MAC address"))
 }
 
 /// Sends frames out of a host's interface, as fast as their receiver takes them.
@@ -115,15 +115,17 @@ fn open() -> Result<Socket> {
         None,
     )?;
     let socket = Socket::from(owned);
-    let links = getifaddrs()?.filter(|one| one.interface_name == INTERFACE);
-    let link = links
-        .filter_map(|one| one.address?.as_link_addr().copied())
-        .next()
-        .with_context(|| format!("there is no {INTERFACE}"))?;
-    bind(socket.as_raw_fd(), &link)?;
+    bind(socket.as_raw_fd(), &link()?)?;
     socket.set_send_buffer_size(ON_THE_WAY)?;
     socket.set_write_timeout(Some(patience()))?;
     Ok(socket)
+}
+
+/// The interface of the namespace that this thread is in.
+fn link() -> Result<LinkAddr> {
+    let mut links = getifaddrs()?.filter(|one| one.interface_name == INTERFACE);
+    let link = links.find_map(|one| one.address?.as_link_addr().copied());
+    link.with_context(|| format!("there is no {INTERFACE}"))
 }
 
 fn send_one(socket: &Socket, frame: &[u8]) -> Result<()> {
@@ -190,11 +192,4 @@ impl Way {
             .context("cannot make an IP frame")?;
         Ok(frame)
     }
-}
-
-fn inside<T>(work: impl AsyncFnOnce(Link) -> Result<T>) -> Result<T> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(async { work(Netlink::open()?.link_named(INTERFACE).await?).await })
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
 use baton_wire::{
-    Clock, ClusterKey, Flow, Hello, Incarnation, Message, NodePair, Order, Permille, Refusal,
-    ShortAddress, TcbPart, Verb, encode, tag,
+    Clock, ClusterKey, Flow, Hello, Incarnation, LccpKey, Message, NodePair, Order, Permille,
+    Refusal, ShortAddress, TcbPart, Verb, encode, tag,
 };
 use etherparse::TcpHeader;
 
@@ -27,6 +27,7 @@ const REQUEST: &[u8] = b"GET /whoami HTTP/1.1\r\nHost: cluster\r\n\r\n";
 
 pub(super) fn forged(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     let other: ClusterKey = "5a".repeat(32).parse()?;
+    let key = other.pair(target.sender, target.node);
     let flow = flow(target, CLIENT_PORT)?;
     let tcb = tcb();
     let hello = Hello::new(
@@ -59,18 +60,7 @@ pub(super) fn forged(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
         Message::Hello(hello),
     ];
     for message in messages {
-        let packet = match message.carries() {
-            Some(_) => packet(target, CLIENT_PORT)?,
-            None => Vec::new(),
-        };
-        let payload = encode(
-            &message,
-            &packet,
-            now(),
-            &other.pair(target.sender, target.node),
-            pair(target),
-        );
-        frames.push(lccp(target, &payload)?);
+        add(target, frames, &message, &key)?;
     }
     Ok(())
 }
@@ -80,13 +70,17 @@ pub(super) fn forged_hello(target: &Target, frames: &mut Vec<Frame>) -> Result<(
     let other: ClusterKey = "5a".repeat(32).parse()?;
     let life = Incarnation::started_at(now());
     let hello = Hello::new(life, Permille::try_from(0)?, Vec::new())?;
-    let payload = encode(
-        &Message::Hello(hello),
-        &[],
-        now(),
-        &other.pair(target.sender, target.node),
-        pair(target),
-    );
+    let key = other.pair(target.sender, target.node);
+    add(target, frames, &Message::Hello(hello), &key)
+}
+
+/// Adds a message under this key, with a client's packet if its command carries one.
+fn add(target: &Target, frames: &mut Vec<Frame>, message: &Message, key: &LccpKey) -> Result<()> {
+    let packet = match message.carries() {
+        Some(_) => packet(target, CLIENT_PORT)?,
+        None => Vec::new(),
+    };
+    let payload = encode(message, &packet, now(), key, pair(target));
     frames.push(lccp(target, &payload)?);
     Ok(())
 }
@@ -180,12 +174,7 @@ pub(super) fn commands(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
         Message::Order(order),
     ];
     for message in messages {
-        let packet = match message.carries() {
-            Some(_) => packet(target, CLIENT_PORT)?,
-            None => Vec::new(),
-        };
-        let payload = encode(&message, &packet, now(), &target.key, pair(target));
-        frames.push(lccp(target, &payload)?);
+        add(target, frames, &message, &target.key)?;
     }
     Ok(())
 }
