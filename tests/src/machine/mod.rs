@@ -31,7 +31,7 @@ pub struct Check {
 }
 
 /// All checks, in the order in which they run.
-pub const CHECKS: [Check; 13] = [
+pub const CHECKS: [Check; 7] = [
     Check {
         name: "drivers",
         shows: "XDP is native in a real driver with two queues, offloads are on at data servers, and baton doctor finds \
@@ -57,36 +57,6 @@ pub const CHECKS: [Check; 13] = [
         name: "bodies",
         shows: "Bodies arrive as they were sent, both ways, with segments merged and checksums left to drivers",
         run: bodies::compared,
-    },
-    Check {
-        name: "reboot-ds1",
-        shows: "A data server is rebooted under load: it drains, systemd brings its node back, and no request fails",
-        run: |cluster| reboots::in_order(cluster, "ds1"),
-    },
-    Check {
-        name: "reboot-cs1",
-        shows: "A connection server is rebooted under load: the other one takes over, systemd brings its node back, and no request fails",
-        run: |cluster| reboots::in_order(cluster, "cs1"),
-    },
-    Check {
-        name: "reboot-ds2",
-        shows: "The other data server is rebooted under load, and no request fails",
-        run: |cluster| reboots::in_order(cluster, "ds2"),
-    },
-    Check {
-        name: "reboot-cs2",
-        shows: "The other connection server is rebooted under load, and no request fails",
-        run: |cluster| reboots::in_order(cluster, "cs2"),
-    },
-    Check {
-        name: "reset-ds1",
-        shows: "The power fails at a data server: its responses are resumed, and no request fails",
-        run: |cluster| reboots::by_force(cluster, "ds1"),
-    },
-    Check {
-        name: "reset-front",
-        shows: "The power fails at the connection server in front: the other one takes over, and no request fails",
-        run: reboots::front_by_force,
     },
     Check {
         name: "rolling-reboot",

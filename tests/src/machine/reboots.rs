@@ -1,11 +1,10 @@
-//! Checks in which every machine is started again in turn, while clients go on.
+//! Starts a machine again, in order or by force, and configures the cluster so that clients notice nothing of it.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use toml::{Table, Value};
 
-use super::client::Report;
 use super::cluster::{CONFIG, CONNECTION_SERVERS, Cluster, DATA_SERVERS};
 
 /// The port of the service that has no `resume`.
@@ -18,25 +17,6 @@ pub(super) enum End {
     Reboot,
     /// Its power fails and comes back.
     Reset,
-}
-
-/// Checks that nothing fails if a machine ends by `systemctl reboot`.
-pub(super) fn in_order(cluster: &mut Cluster, on: &str) -> Result<()> {
-    configure(cluster)?;
-    under_load(cluster, on, End::Reboot)
-}
-
-/// Checks that responses under way at a data server are resumed if its power fails.
-pub(super) fn by_force(cluster: &mut Cluster, on: &str) -> Result<()> {
-    configure(cluster)?;
-    under_load(cluster, on, End::Reset)
-}
-
-/// Checks that, if the power of the connection server in front fails, the other one takes its connections over.
-pub(super) fn front_by_force(cluster: &mut Cluster) -> Result<()> {
-    configure(cluster)?;
-    let front = cluster.front()?;
-    under_load(cluster, front, End::Reset)
 }
 
 /// Configures the cluster so that any data server may answer any request, connections move with each request, and
@@ -80,29 +60,6 @@ pub(super) fn configure(cluster: &mut Cluster) -> Result<()> {
     cluster.wait_until_served()
 }
 
-fn under_load(cluster: &mut Cluster, on: &str, end: End) -> Result<()> {
-    let begun = Instant::now();
-    begin(cluster)?;
-    let up = start_again(cluster, on, end)?;
-    let report = finish(cluster).with_context(|| format!("{end:?} of {on}"))?;
-    eprintln!(
-        "machines: {end:?} of {on}: up after {up:.0?}, serves after {:.0?}; {} requests right, {} failed, {} connections, \
-         the longest took {} ms",
-        begun.elapsed(),
-        report.right,
-        report.failed.len(),
-        report.connections,
-        report.longest_ms,
-    );
-    ensure!(
-        report.failed.is_empty(),
-        "{end:?} of {on}: {} requests failed: {:#?}",
-        report.failed.len(),
-        report.failed
-    );
-    Ok(())
-}
-
 /// Ends a machine, and waits until it is back and serves. Returns how long the machine took to come up.
 pub(super) fn start_again(cluster: &mut Cluster, on: &str, end: End) -> Result<Duration> {
     let begun = Instant::now();
@@ -122,37 +79,4 @@ pub(super) fn start_again(cluster: &mut Cluster, on: &str, end: End) -> Result<D
         })?;
     }
     Ok(up)
-}
-
-/// Starts clients: short requests over connections that stay open, and slow downloads.
-fn begin(cluster: &mut Cluster) -> Result<()> {
-    cluster
-        .run(
-            "client",
-            "rm -f /run/stop /run/page.* /run/download.*; systemctl reset-failed 'load*' 2>/dev/null
-             systemd-run -q --unit=load -p StandardOutput=truncate:/run/report -p StandardError=truncate:/run/report.errors \
-                 /machine/client /4k,/64k,/4k 4 200ms /run/stop
-             for number in 1 2; do
-                 systemd-run -q --unit=load$number -p StandardOutput=truncate:/run/download.$number -p StandardError=inherit \
-                     curl -sS --fail --limit-rate 150k -o /run/page.$number http://10.77.0.100/16m
-             done
-             sleep 4",
-        )
-        .map(drop)
-}
-
-/// Waits for the downloads, compares them with the file, and returns the report of the other client.
-fn finish(cluster: &mut Cluster) -> Result<Report> {
-    let client = cluster.guest("client")?;
-    for number in 1..=2 {
-        client.run(&format!(
-            "for second in $(seq 100); do systemctl -q is-active load{number} || break; sleep 1; done
-             cat /run/download.{number}; cmp /run/page.{number} /srv/www/16m"
-        ))?;
-    }
-    let report = client.run(
-        "touch /run/stop; for second in $(seq 100); do systemctl -q is-active load || break; sleep 1; done
-         cat /run/report.errors >&2; cat /run/report",
-    )?;
-    serde_json::from_str(&report).with_context(|| format!("the client reports {report:?}"))
 }
