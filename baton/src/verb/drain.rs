@@ -42,7 +42,7 @@ pub struct Drain {
     #[arg(long)]
     wait: bool,
     /// Wait no longer than that, then fail and say what is left: 90s, 10m, 1h
-    #[arg(long, value_name = "TIME", requires = "wait", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", requires = "wait", value_parser = time)]
     timeout: Option<Duration>,
     /// Drain even if no other data server takes its requests: clients then get a 503
     #[arg(long)]
@@ -227,4 +227,12 @@ fn peer(status: &Status, name: &str) -> Result<Peer> {
     found
         .cloned()
         .with_context(|| format!("the node that runs here no longer knows {name}"))
+}
+
+/// A time with a unit, or a number of seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    humantime::parse_duration(text).map_err(|error| error.to_string())
 }
