@@ -2,7 +2,6 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
-use std::process::Child;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -215,14 +214,4 @@ pub fn line(stream: &mut TcpStream) -> SocketAddrV4 {
 
 pub fn all_local(address: Ipv4Addr) -> SocketAddrV4 {
     SocketAddrV4::new(address, 80)
-}
-
-/// A program in a namespace. It is killed when the test ends.
-pub struct Program(pub Child);
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

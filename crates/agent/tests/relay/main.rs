@@ -11,7 +11,6 @@ mod common;
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpStream};
-use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread;
@@ -20,8 +19,7 @@ use std::time::Duration;
 use baton_agent::Routing;
 use baton_net::Sysctl;
 use bed::{
-    Bed, CLIENT, CLUSTER, OTHER, PATIENCE, Program, WEB, all_local, echo, line, mptcp_server,
-    whoami,
+    Bed, CLIENT, CLUSTER, OTHER, PATIENCE, WEB, all_local, echo, line, mptcp_server, whoami,
 };
 use common::may_run;
 use socket2::SockRef;
@@ -65,52 +63,6 @@ fn the_server_sees_the_clients_address() {
         sent.len()
     );
     bed.wait(|counters| &counters.finished, 1);
-}
-
-#[test]
-fn a_go_program_sees_the_clients_address() {
-    if !may_run("a_go_program_sees_the_clients_address") {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let (source, binary) = (
-        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/relay/go/main.go"),
-        dir.path().join("whoami"),
-    );
-    let Ok(built) = Command::new("go")
-        .arg("build")
-        .arg("-o")
-        .arg(&binary)
-        .arg(source)
-        .status()
-    else {
-        eprintln!("a_go_program_sees_the_clients_address: skipped: needs go");
-        return;
-    };
-    assert!(built.success());
-    let bed = Bed::new();
-    let name = &bed.lan.server.name;
-    let mut command = Command::new("ip");
-    command
-        .args(["netns", "exec", name])
-        .arg(&binary)
-        .stdout(Stdio::piped());
-    let mut program = Program(command.spawn().unwrap());
-    let mut ready = [0; 9];
-    program
-        .0
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut ready)
-        .unwrap();
-    assert_eq!(&ready, b"listening");
-    if !bed.lan.server.exec("ss", &["-HlnM"]).contains(":80") {
-        eprintln!("a_go_program_sees_the_clients_address: skipped: this go listens without MPTCP");
-        return;
-    }
-    let mut stream = bed.connect(4321, WEB).unwrap();
-    assert_eq!(*line(&mut stream).ip(), CLIENT);
 }
 
 #[test]
