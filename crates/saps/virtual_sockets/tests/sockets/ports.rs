@@ -1,10 +1,10 @@
 //! Ports that another program has at the I/O server.
 
 use std::io::Read as _;
-use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 
 use baton_virtual_sockets::Family;
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, Socket, Type};
 
 use crate::bed::{Bed, CLIENT, Program};
 use crate::common::may_run;
@@ -26,42 +26,6 @@ fn until(bed: &Bed, arguments: &[&str], wanted: &str) -> Program {
         is_so
     });
     started.into_inner().unwrap()
-}
-
-#[test]
-fn a_port_that_another_program_has_is_refused_to_bind() {
-    if !may_run("a_port_that_another_program_has_is_refused_to_bind") {
-        return;
-    }
-    let bed = Bed::new();
-    let bind = |address: &str| bed.io.run(|| TcpListener::bind(address).unwrap());
-    let taken = bind("0.0.0.0:8000");
-    let (v4, both) = (["names", "0.0.0.0", "8000"], ["names", "::", "8000"]);
-    until(&bed, &v4, "refused EADDRINUSE");
-    assert_eq!(start(&bed, &both).1, "refused EADDRINUSE");
-    assert_eq!(
-        start(&bed, &["names", "10.88.0.100", "8000"]).1,
-        "refused EADDRINUSE"
-    );
-    assert!(bed.counter("app_bind_taken") >= 3);
-    // The node's own loopback, the other IP version and other ports are free.
-    for free in [
-        ["names", "127.0.0.1", "8000", ""],
-        ["names", "::", "8000", "only"],
-        ["names", "0.0.0.0", "8001", ""],
-    ] {
-        let said = start(&bed, &free).1;
-        assert_eq!(said, format!("listens {} {}", free[1], free[2]));
-    }
-    // A program with the port at the I/O server's own address is no obstacle. The socket is shut down, because a child
-    // process of another test may have it between fork() and exec().
-    SockRef::from(&taken).shutdown(Shutdown::Both).unwrap();
-    drop(taken);
-    let _own = bind("10.99.0.1:8000");
-    let _server = until(&bed, &both, "listens :: 8000");
-    let mut heard = String::new();
-    (bed.connect("10.88.0.100:8000").read_to_string(&mut heard)).unwrap();
-    assert!(heard.starts_with("::ffff:10.88.0.1 "), "{heard}");
 }
 
 #[test]
