@@ -184,21 +184,3 @@ fn who_does_not_read_hears_of_a_reset() {
     let resets = |count| bed.counters().all().contains(&("agent_reset", count));
     bed.wait("another reset", || resets(2));
 }
-
-#[test]
-fn sockets_are_forked_duplicated_and_passed() {
-    if !may_run("sockets_are_forked_duplicated_and_passed") {
-        return;
-    }
-    let bed = Bed::new();
-    for (what, port, answer) in [("fork", "8000", "heard you\n"), ("pass", "8001", "you\n")] {
-        let mut server = bed.start_python("serve.py", &[what, "0.0.0.0", port]);
-        server.line();
-        let mut stream = bed.connect(&format!("10.88.0.100:{port}"));
-        stream.write_all(b"you\n").unwrap();
-        stream.shutdown(Shutdown::Write).unwrap();
-        let mut heard = String::new();
-        stream.read_to_string(&mut heard).unwrap();
-        assert_eq!(heard, answer, "{what}");
-    }
-}

@@ -1,12 +1,9 @@
 """Listens where it is told and does with each connection what it is told; says whom it sees."""
 import errno
-import os
-import signal
 import socket
 import struct
 import sys
 import threading
-import time
 
 what, host, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -40,13 +37,6 @@ def serve(c, peer):
         c.close()
     elif what == "echo":
         echo(c)
-    elif what == "gather":
-        # The answer comes after the client's half close.
-        total = 0
-        while data := c.recv(1 << 16):
-            total += len(data)
-        c.sendall(b"%d\n" % total)
-        c.close()
     elif what == "reset":
         c.recv(1)
         c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -73,27 +63,8 @@ def serve(c, peer):
         while data := c.recv(1 << 16):
             total += len(data)
         print("then", total, flush=True)
-    elif what == "fork":
-        # A grandchild after exec() answers, over a descriptor that was duplicated.
-        fd = os.dup(c.fileno())
-        os.set_inheritable(fd, True)
-        if os.fork() == 0:
-            os.execv("/bin/sh", ["sh", "-c", "read line <&%d; echo \"heard $line\" >&%d" % (fd, fd)])
-        os.close(fd)
-        c.close()
-    elif what == "pass":
-        # The connection is passed to another process, through a Unix socket.
-        a, b = socket.socketpair(socket.AF_UNIX)
-        if os.fork() == 0:
-            _, fds, _, _ = socket.recv_fds(b, 1, 1)
-            passed = socket.socket(fileno=fds[0])
-            echo(passed)
-            os._exit(0)
-        socket.send_fds(a, [b"x"], [c.fileno()])
-        c.close()
 
 
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 while True:
     c, peer = listener.accept()
     threading.Thread(target=serve, args=(c, peer), daemon=True).start()
