@@ -8,11 +8,10 @@
 //! turns.
 //!
 //! ```text
-//! cargo run --release -p baton-redsocks --example redirect [-- ROUNDS [FILE.svg]]
+//! cargo run --release -p baton-redsocks --example redirect [-- ROUNDS]
 //! ```
 
 mod clients;
-mod plot;
 mod servers;
 
 use std::io;
@@ -30,10 +29,8 @@ type Table = Vec<Vec<f64>>;
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    let mut arguments = std::env::args().skip(1);
-    let rounds = arguments.next().and_then(|rounds| rounds.parse().ok());
+    let rounds = (std::env::args().nth(1)).and_then(|rounds| rounds.parse().ok());
     let rounds: usize = rounds.unwrap_or(20);
-    let svg = arguments.next();
     for slow in [false, true] {
         let delay = |size: usize| Duration::from_millis(if slow { size as u64 } else { 0 });
         let mut tables = [Table::new(), Table::new()];
@@ -59,12 +56,6 @@ async fn main() -> io::Result<()> {
             show(table);
         }
         judge(who, &tables);
-        if slow {
-            plot::ascii(&tables);
-            if let Some(path) = &svg {
-                std::fs::write(path, plot::svg(&tables))?;
-            }
-        }
     }
     Ok(())
 }
