@@ -1,7 +1,6 @@
 //! A message that can be sent without a copy.
 
-use std::io;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 use eop_protocol::wire::{HEADER, Head};
 
@@ -24,11 +23,6 @@ pub struct Message {
 }
 
 impl Message {
-    /// Makes an empty message.
-    pub fn new() -> Self {
-        Self::with_capacity(0)
-    }
-
     /// Makes an empty message with room for this many bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut message = Self {
@@ -60,12 +54,6 @@ impl Message {
     }
 }
 
-impl Default for Message {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl From<&[u8]> for Message {
     fn from(bytes: &[u8]) -> Self {
         let mut message = Self::with_capacity(bytes.len());
@@ -79,23 +67,6 @@ impl Deref for Message {
 
     fn deref(&self) -> &[u8] {
         &self.bytes[HEADER..]
-    }
-}
-
-impl DerefMut for Message {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[HEADER..]
-    }
-}
-
-impl io::Write for Message {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -157,19 +157,6 @@ impl Client {
         self.not_allowed
     }
 
-    /// Whether anything must be sent first on the connection to [`Self::target`].
-    pub fn must_open(&self) -> bool {
-        match self.state {
-            State::Connecting { fell_back_from } => {
-                fell_back_from.is_some()
-                    || self.here.token.is_some()
-                    || !self.unanswered.is_empty()
-                    || self.options.probe
-            }
-            State::Open | State::Ended => false,
-        }
-    }
-
     /// Reports that the connection to [`Self::target`] is made. Returns what must be sent first.
     pub fn handle_connected(&mut self) -> Opening<'_> {
         let State::Connecting { fell_back_from } = self.state else {

@@ -69,11 +69,6 @@ impl Server {
         self.fell_back_from
     }
 
-    /// Whether the client was redirected away.
-    pub fn has_left(&self) -> bool {
-        self.state == State::Left
-    }
-
     /// Takes the head of a message of the client that has arrived whole.
     ///
     /// # Errors

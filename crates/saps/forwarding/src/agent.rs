@@ -198,11 +198,6 @@ impl Agent {
         self.inner.taken.subscribe()
     }
 
-    /// Whether an I/O server can be reached right now.
-    pub fn is_up(&self) -> bool {
-        self.inner.servers.iter().any(Server::is_up)
-    }
-
     /// How often a channel could not be made: the I/O server did not answer, or did not know the cluster key.
     pub fn failed(&self) -> u64 {
         let failed = self.inner.servers.iter().map(|server| &server.failed);

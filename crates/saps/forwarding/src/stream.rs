@@ -46,7 +46,7 @@ pub struct StreamOptions {
 }
 
 impl StreamOptions {
-    /// Sets options as [`VirtualStream::set_options`] does.
+    /// Sets options of the I/O server's socket. Does not wait; the I/O server logs an option that its kernel refuses.
     pub fn set(&self, options: SocketOptions) {
         self.shared
             .with(|state| state.channel.set_options(self.id, options));
@@ -68,11 +68,6 @@ impl VirtualStream {
             .with(|state| state.channel.reset(self.id, errno));
     }
 
-    /// Sets options of the I/O server's socket. Does not wait; the I/O server logs an option that its kernel refuses.
-    pub fn set_options(&self, options: SocketOptions) {
-        self.options().set(options);
-    }
-
     /// Returns a handle that sets the connection's options while other code has the stream.
     pub fn options(&self) -> StreamOptions {
         StreamOptions {
@@ -86,12 +81,6 @@ impl VirtualStream {
     pub fn broken(&self) -> impl Future<Output = ()> + Send + 'static {
         let (shared, id) = (Arc::clone(&self.shared), self.id);
         poll_fn(move |cx| poll_broken(&shared, cx, id))
-    }
-
-    /// Takes the error that the next call would report, as SO_ERROR does.
-    pub fn take_error(&self) -> Option<io::Error> {
-        let errno = self.shared.with(|state| state.channel.take_error(self.id));
-        errno.map(error)
     }
 
     /// Returns the next bytes, at most `max`, without a copy; `None` at their end. Cancel safe.

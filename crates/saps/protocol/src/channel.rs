@@ -154,17 +154,12 @@ impl Channel {
         }
     }
 
-    /// When [`Channel::is_overdue`] must be asked next.
+    /// When the link must be given up if the other end has not said Hello by then.
     pub fn next_timeout(&self) -> Option<Moment> {
         match self.phase {
             Phase::Greeting { until } => Some(until),
             _ => None,
         }
-    }
-
-    /// Whether the other end has not said Hello in time, so that the link must be given up.
-    pub fn is_overdue(&self, now: Moment) -> bool {
-        self.next_timeout().is_some_and(|until| now >= until)
     }
 
     /// Whether both ends have said Hello.
@@ -410,11 +405,6 @@ impl Channel {
         }
     }
 
-    /// Takes the error that the next call would report.
-    pub fn take_error(&mut self, id: ConnectionId) -> Option<Errno> {
-        self.connections.get_mut(&id)?.error.take()
-    }
-
     /// Whether the other end has closed the connection, or it broke.
     pub fn is_gone(&self, id: ConnectionId) -> bool {
         (self.connections.get(&id)).is_none_or(|connection| connection.stage == Stage::Detached)
@@ -464,11 +454,6 @@ impl Channel {
     pub fn wants_to_send(&mut self, lane: usize) -> bool {
         let lane = self.lanes.lane(lane);
         lane.is_some_and(|lane| !lane.is_empty())
-    }
-
-    /// How many lanes the link has.
-    pub fn lanes(&self) -> usize {
-        self.lanes.count()
     }
 
     fn take_turn(&mut self, id: ConnectionId) -> Option<Frame> {

@@ -46,10 +46,6 @@ impl Lanes {
         (tag.0 >> 1) as usize % self.all.len()
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.all.len()
-    }
-
     pub(super) fn lane(&mut self, lane: usize) -> Option<&mut Lane> {
         self.all.get_mut(lane)
     }

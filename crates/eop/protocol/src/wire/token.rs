@@ -79,11 +79,6 @@ impl Token {
         Ok(())
     }
 
-    /// The time at which the token expires.
-    pub const fn expiry(&self) -> Clock {
-        self.expiry
-    }
-
     /// The 24 bytes of the token on the wire.
     pub fn bytes(&self) -> [u8; 24] {
         let mut bytes = [0; 24];

@@ -132,7 +132,7 @@ fn options_reach_the_clients_socket() {
         let peer = client.local_addr().unwrap().port();
         let stream = listening.accept().await.unwrap().stream;
         assert!(!keeps_alive(port, peer));
-        stream.set_options(SocketOptions {
+        stream.options().set(SocketOptions {
             keepalive: Some(true),
             ..SocketOptions::default()
         });

@@ -14,16 +14,6 @@ pub enum Side {
     Io,
 }
 
-impl Side {
-    /// The other side.
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Application => Self::Io,
-            Self::Io => Self::Application,
-        }
-    }
-}
-
 /// The number of a connection on its channel. It is free for another connection after ConnectionClosed or Exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u32);
@@ -105,8 +95,6 @@ impl Errno {
     pub const ABORTED: Self = Self(103);
     /// ECONNRESET: the connection was reset.
     pub const RESET: Self = Self(104);
-    /// ETIMEDOUT: the other end did not answer in time.
-    pub const TIMED_OUT: Self = Self(110);
     /// ECONNREFUSED: nobody takes the connection.
     pub const REFUSED: Self = Self(111);
 }

@@ -34,11 +34,6 @@ const SWITCHES: u8 = NODELAY | KEEPALIVE;
 const FIRST_NUMBER: u8 = 4;
 
 impl SocketOptions {
-    /// Whether no option is given.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Encodes the options:
     /// `given u8 | on u8 | zero u16 | idle u32 | interval u32 | probes u32 | user timeout u32 | send u32 | receive u32`
     pub(super) fn encode(&self) -> [u8; OPTIONS_BYTES] {
