@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use baton_saps_protocol::backoff::Backoff;
 use baton_saps_protocol::wire::{Errno, ListenerTag, Side, TakenPort, Way};
 use baton_saps_protocol::{ConnectionId, Counters, Event, Gauges};
 use baton_wire::ClusterKey;
@@ -26,6 +25,10 @@ use crate::{
 
 /// How long a program's request waits until an I/O server can be reached.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The pause after the first attempt to make a channel that failed. Each further pause is twice as long, up to a limit.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The number of connections that may wait to be accepted, for each listener.
 const BACKLOG: usize = 4096;
@@ -236,13 +239,13 @@ async fn keep(
     shared: Arc<Shared>,
     failed: Arc<AtomicU64>,
 ) {
-    let mut backoff = Backoff::default();
+    let mut pause = FIRST_PAUSE;
     let mut is_told = false;
     loop {
         match network.connect(to).await {
             Ok(link) => {
                 tracing::info!(%to, "the channel to the I/O server is up");
-                let error = link::run(&shared, link, || backoff.succeeded()).await;
+                let error = link::run(&shared, link, || pause = FIRST_PAUSE).await;
                 tracing::warn!(%to, %error, "the channel to the I/O server is lost");
                 is_told = false;
             }
@@ -253,7 +256,9 @@ async fn keep(
                 }
             }
         }
-        tokio::time::sleep(backoff.failed(fastrand::f64())).await;
+        // Not all nodes try at the same time.
+        tokio::time::sleep(pause.mul_f64(1.0 - fastrand::f64() / 2.0)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

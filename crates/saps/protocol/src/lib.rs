@@ -20,7 +20,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
-pub mod backoff;
 mod channel;
 mod choice;
 mod connection;
