@@ -19,9 +19,7 @@ use self::wanted::{Outcome, WantedPorts};
 use crate::events::Events;
 use crate::network::{ForwardingNetwork, network};
 use crate::shared::{Shared, error};
-use crate::{
-    Accepted, Connected, Family, ListenError, Listening, NetworkKind, SocketOptions, link,
-};
+use crate::{Accepted, Connected, Family, Listening, NetworkKind, SocketOptions, link};
 
 /// How long a program's request waits until an I/O server can be reached.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -137,12 +135,13 @@ impl Agent {
     /// Listens on every cluster address of the IP versions in `family`. With port 0 the I/O server chooses a port.
     ///
     /// # Errors
-    /// [`ListenError`] if every I/O server that can be reached has refused, or none could be reached in time.
-    pub async fn listen(&self, port: u16, family: Family) -> Result<Listening, ListenError> {
+    /// The error of bind(2) or listen(2) at the I/O server, as an OS error ([`io::Error::raw_os_error`]); EADDRINUSE if
+    /// another program of this node has the port; ENETDOWN if no I/O server could be reached.
+    pub async fn listen(&self, port: u16, family: Family) -> io::Result<Listening> {
         let (sender, queue) = mpsc::channel(BACKLOG);
         let mut changes = self.inner.changes.subscribe();
         let key = self.inner.wanted().add(port, family, sender);
-        let key = key.map_err(|errno| ListenError::new(port, errno))?;
+        let key = key.map_err(error)?;
         // From here on, dropping `listening` gives the port up.
         let mut listening = Listening {
             port,
@@ -155,7 +154,7 @@ impl Agent {
             loop {
                 match self.inner.wanted().outcome(key) {
                     Outcome::Listening(port) => return Ok(port),
-                    Outcome::Refused(errno) => return Err(ListenError::new(port, errno)),
+                    Outcome::Refused(errno) => return Err(errno),
                     Outcome::Waiting => {}
                 }
                 // The sender lives as long as `self`.
@@ -163,7 +162,8 @@ impl Agent {
             }
         };
         let answer = timeout(PATIENCE, answered).await;
-        listening.port = answer.map_err(|_| ListenError::Unreachable)??;
+        let answer = answer.unwrap_or(Err(Errno::NETWORK_DOWN));
+        listening.port = answer.map_err(error)?;
         Ok(listening)
     }
 

@@ -28,6 +28,6 @@ pub use agent::{Agent, AgentSettings, ChannelReport};
 pub use baton_saps_protocol::wire::{Families as Family, SocketOptions, TakenPort};
 pub use baton_saps_protocol::{Counters, Gauges, PortPolicy};
 pub use io_server::{IoCounters, IoReport, IoServer, IoSettings};
-pub use listening::{Accepted, ListenError, Listening};
+pub use listening::{Accepted, Listening};
 pub use network::NetworkKind;
 pub use stream::{Connected, StreamOptions, VirtualStream};

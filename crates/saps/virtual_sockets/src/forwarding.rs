@@ -30,8 +30,7 @@ impl Far for Agent {
             Family::V6 => baton_saps::Family::V6,
             Family::Both => baton_saps::Family::Both,
         };
-        let listening = Agent::listen(self, port, family).await;
-        listening.map_err(|error| io::Error::from_raw_os_error(error.errno()))
+        Agent::listen(self, port, family).await
     }
 
     fn taken(&self) -> watch::Receiver<Vec<AppTaken>> {

@@ -29,7 +29,7 @@ fn one_listener_is_at_every_cluster_address() {
         assert_eq!(called.local.ip(), FIRST);
         // Without a cluster address of the IP version, a program cannot listen.
         let none = agent.listen(0, Family::V6).await.unwrap_err();
-        assert_eq!(none.errno(), 99);
+        assert_eq!(none.raw_os_error(), Some(99));
     });
 }
 
