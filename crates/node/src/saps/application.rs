@@ -18,12 +18,11 @@ pub(super) struct Application {
 
 impl Application {
     pub(super) fn start(local: &LocalNode, forwarding: &Forwarding) -> Result<Self> {
-        let io_servers = (local.config.io_server().into_iter())
-            .map(|node| SocketAddr::from((node.address.ip(), forwarding.port.get())))
-            .collect();
+        let io_server = (local.config.io_server()).context("no node has the role \"io\"")?;
+        let io_server = SocketAddr::from((io_server.address.ip(), forwarding.port.get()));
         let agent = Agent::start(AgentSettings {
             node: local.me.name.to_string(),
-            io_servers,
+            io_server,
             network: network(forwarding),
             key: secret(local)?.clone(),
             previous_key: previous_secret(local).cloned(),

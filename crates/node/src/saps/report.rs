@@ -33,15 +33,13 @@ pub(super) fn status(daemon: &Daemon) -> Status {
             let ports = agent
                 .ports()
                 .into_iter()
-                .map(|(port, family, servers)| Port {
+                .map(|(port, family, is_listening)| Port {
                     port,
                     families: families(family),
-                    listeners: servers,
+                    listeners: usize::from(is_listening),
                 });
             let report = agent.report();
-            let mut all = Counters::default();
-            report.iter().for_each(|channel| all.add(&channel.counters));
-            let mut counters = of_channels(&all);
+            let mut counters = of_channels(&report.counters);
             counters.insert("forwarding_not_reached".into(), agent.failed());
             match application.sockets.counters() {
                 Ok(mut of_sockets) => counters.append(&mut of_sockets),
@@ -59,8 +57,8 @@ pub(super) fn status(daemon: &Daemon) -> Status {
             });
             let forwarding = Forwarding {
                 refused: refused.collect(),
-                taken: taken(&agent.taken().borrow().concat()),
-                ..shown(daemon, report, ports.collect())
+                taken: taken(&agent.taken().borrow()),
+                ..shown(daemon, vec![report], ports.collect())
             };
             (forwarding, counters)
         }
@@ -107,7 +105,7 @@ fn taken(ports: &[TakenPort]) -> Vec<MissedPort> {
 
 fn shown(daemon: &Daemon, channels: Vec<ChannelReport>, ports: Vec<Port>) -> Forwarding {
     let config = &daemon.local.config;
-    // An application node knows its I/O servers by address.
+    // An application node knows its I/O server by address.
     let name = |channel: &ChannelReport| match config.node_at(channel.address.ip()) {
         Some(node) => node.name.to_string(),
         None => channel.node.clone(),

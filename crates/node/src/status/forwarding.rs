@@ -34,7 +34,7 @@ pub struct Port {
     pub port: u16,
     /// "IPv4", "IPv6" or "IPv4 and IPv6".
     pub families: String,
-    /// How many listen: on an I/O server the nodes that take turns, on an application node the I/O servers.
+    /// How many listen: on an I/O server the nodes that take turns, on an application node the I/O server.
     pub listeners: usize,
 }
 

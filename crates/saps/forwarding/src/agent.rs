@@ -1,4 +1,4 @@
-//! The application node's end of its channels to the I/O servers.
+//! The application node's end of its channel to the I/O server.
 
 mod wanted;
 
@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use baton_saps_protocol::wire::{Errno, ListenerTag, Side, TakenPort, Way};
+use baton_saps_protocol::wire::{Errno, Side, TakenPort, Way};
 use baton_saps_protocol::{ConnectionId, Counters, Event, Gauges};
 use baton_wire::ClusterKey;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use self::wanted::{Outcome, WantedPorts};
+use self::wanted::WantedPorts;
 use crate::events::Events;
 use crate::network::{ForwardingNetwork, network};
 use crate::shared::{Shared, error};
 use crate::{Accepted, Connected, Family, Listening, NetworkKind, SocketOptions, link};
 
-/// How long a program's request waits until an I/O server can be reached.
+/// How long a program's request waits until the I/O server can be reached.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The pause after the first attempt to make a channel that failed. Each further pause is twice as long, up to a limit.
@@ -36,9 +36,9 @@ const BACKLOG: usize = 4096;
 pub struct AgentSettings {
     /// The name of this node, as in `baton.toml`.
     pub node: String,
-    /// The I/O servers: the nodes' own addresses, with the port of `[forwarding]`.
-    pub io_servers: Vec<SocketAddr>,
-    /// The network that carries the channels.
+    /// The I/O server: the node's own address, with the port of `[forwarding]`.
+    pub io_server: SocketAddr,
+    /// The network that carries the channel.
     pub network: NetworkKind,
     /// The cluster's secret; both ends prove that they know it.
     pub key: ClusterKey,
@@ -48,8 +48,8 @@ pub struct AgentSettings {
     pub buffer: u32,
 }
 
-/// An application node's end of its channels. It is a handle: clones stand for the same agent. When the last clone and
-/// every listener are dropped, the channels end, and the connections that are left end with them.
+/// An application node's end of its channel. It is a handle: clones stand for the same agent. When the last clone and
+/// every listener are dropped, the channel ends, and the connections that are left end with it.
 #[derive(Clone, Debug)]
 pub struct Agent {
     inner: Arc<Inner>,
@@ -57,21 +57,17 @@ pub struct Agent {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    servers: Vec<Server>,
-    wanted: Mutex<WantedPorts>,
-    /// Counts events, to wake those that wait for an answer or a channel.
-    changes: watch::Sender<u64>,
-    /// For each I/O server the ports that other programs have there.
-    taken: watch::Sender<Vec<Box<[TakenPort]>>>,
-    /// The tasks of all I/O servers, which end when this is dropped.
-    tasks: Mutex<JoinSet<()>>,
-}
-
-#[derive(Debug)]
-struct Server {
-    address: SocketAddr,
+    io_server: SocketAddr,
     shared: Arc<Shared>,
+    /// How often a channel could not be made.
     failed: Arc<AtomicU64>,
+    wanted: Mutex<WantedPorts>,
+    /// Counts events, to wake those that wait for an answer or the channel.
+    changes: watch::Sender<u64>,
+    /// The ports that other programs have at the I/O server.
+    taken: watch::Sender<Box<[TakenPort]>>,
+    /// The tasks of the channel, which end when this is dropped.
+    tasks: Mutex<JoinSet<()>>,
 }
 
 /// The state of one channel, for `baton status` and the metrics.
@@ -90,7 +86,7 @@ pub struct ChannelReport {
 }
 
 impl Agent {
-    /// Connects to the I/O servers, and again whenever a channel is lost. Must be called within a tokio runtime.
+    /// Connects to the I/O server, and again whenever the channel is lost. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// An error if the network cannot be set up on this host.
@@ -100,34 +96,27 @@ impl Agent {
             &settings.key,
             settings.previous_key.as_ref(),
         )?;
-        let mut events = Vec::new();
-        let servers = (settings.io_servers.iter())
-            .map(|&address| {
-                let (shared, of) = Shared::new(Side::Application, &settings.node, settings.buffer);
-                events.push(of);
-                Server {
-                    address,
-                    shared,
-                    failed: Arc::default(),
-                }
-            })
-            .collect();
+        let (shared, events) = Shared::new(Side::Application, &settings.node, settings.buffer);
+        let failed: Arc<AtomicU64> = Arc::default();
+        let keep = keep(
+            network,
+            settings.io_server,
+            Arc::clone(&shared),
+            Arc::clone(&failed),
+        );
         let inner = Arc::new(Inner {
-            servers,
+            io_server: settings.io_server,
+            shared,
+            failed,
             wanted: Mutex::default(),
             changes: watch::Sender::new(0),
-            taken: watch::Sender::new(vec![Box::default(); settings.io_servers.len()]),
+            taken: watch::Sender::default(),
             tasks: Mutex::default(),
         });
         {
             let mut tasks = inner.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            for (number, (server, events)) in inner.servers.iter().zip(events).enumerate() {
-                let shared = Arc::clone(&server.shared);
-                let failed = Arc::clone(&server.failed);
-                let keep = keep(Arc::clone(&network), server.address, shared, failed);
-                tasks.spawn(keep);
-                tasks.spawn(watch_events(Arc::downgrade(&inner), number, events));
-            }
+            tasks.spawn(keep);
+            tasks.spawn(watch_events(Arc::downgrade(&inner), events));
         }
         Ok(Self { inner })
     }
@@ -136,7 +125,7 @@ impl Agent {
     ///
     /// # Errors
     /// The error of bind(2) or listen(2) at the I/O server, as an OS error ([`io::Error::raw_os_error`]); EADDRINUSE if
-    /// another program of this node has the port; ENETDOWN if no I/O server could be reached.
+    /// another program of this node has the port; ENETDOWN if the I/O server could not be reached.
     pub async fn listen(&self, port: u16, family: Family) -> io::Result<Listening> {
         let (sender, queue) = mpsc::channel(BACKLOG);
         let mut changes = self.inner.changes.subscribe();
@@ -149,13 +138,12 @@ impl Agent {
             queue,
             agent: Arc::clone(&self.inner),
         };
-        self.inner.ask_all(key);
+        self.inner.ask(key);
         let answered = async {
             loop {
-                match self.inner.wanted().outcome(key) {
-                    Outcome::Listening(port) => return Ok(port),
-                    Outcome::Refused(errno) => return Err(errno),
-                    Outcome::Waiting => {}
+                let answer = self.inner.wanted().answer(key);
+                if let Some(answer) = answer {
+                    return answer;
                 }
                 // The sender lives as long as `self`.
                 let _ = changes.changed().await;
@@ -170,65 +158,55 @@ impl Agent {
     /// Connects to `to` from the cluster address.
     ///
     /// # Errors
-    /// The error of connect(2) at the I/O server, as an OS error ([`io::Error::raw_os_error`]); ENETDOWN if no I/O
-    /// server could be reached.
+    /// The error of connect(2) at the I/O server, as an OS error ([`io::Error::raw_os_error`]); ENETDOWN if the I/O
+    /// server could not be reached.
     pub async fn connect(&self, to: SocketAddr, options: SocketOptions) -> io::Result<Connected> {
         let mut changes = self.inner.changes.subscribe();
         let up = async {
-            loop {
-                if let Some(server) = self.inner.servers.iter().find(|server| server.is_up()) {
-                    return server;
-                }
+            while !self.inner.is_up() {
                 let _ = changes.changed().await;
             }
         };
-        let server = timeout(PATIENCE, up).await;
-        let server = server.map_err(|_| error(Errno::NETWORK_DOWN))?;
+        (timeout(PATIENCE, up).await).map_err(|_| error(Errno::NETWORK_DOWN))?;
         let way = Way::Out {
             to: to.into(),
             options,
         };
-        let (stream, local) = (server.shared.make(way, Weak::new()).await).map_err(error)?;
+        let (stream, local) = (self.inner.shared.make(way, Weak::new()).await).map_err(error)?;
         Ok(Connected {
             local: local.into(),
             stream,
         })
     }
 
-    /// For each I/O server the ports that no program can listen on: the current ones, and each change. The list of an
-    /// I/O server that cannot be reached is empty.
-    pub fn taken(&self) -> watch::Receiver<Vec<Box<[TakenPort]>>> {
+    /// The ports that no program can listen on: the current ones, and each change. The list is empty while the I/O
+    /// server cannot be reached.
+    pub fn taken(&self) -> watch::Receiver<Box<[TakenPort]>> {
         self.inner.taken.subscribe()
     }
 
-    /// How often a channel could not be made: the I/O server did not answer, or did not know the cluster key.
+    /// How often the channel could not be made: the I/O server did not answer, or did not know the cluster key.
     pub fn failed(&self) -> u64 {
-        let failed = self.inner.servers.iter().map(|server| &server.failed);
-        failed.map(|failed| failed.load(Ordering::Relaxed)).sum()
+        self.inner.failed.load(Ordering::Relaxed)
     }
 
-    /// The state of each channel, in the order of the I/O servers.
-    pub fn report(&self) -> Vec<ChannelReport> {
-        (self.inner.servers.iter())
-            .map(|server| ChannelReport {
-                node: server.address.ip().to_string(),
-                address: server.address,
-                is_up: server.is_up(),
-                counters: server.shared.counters(),
-                gauges: server.shared.gauges(),
-            })
-            .collect()
+    /// The state of the channel.
+    pub fn report(&self) -> ChannelReport {
+        let Inner {
+            io_server, shared, ..
+        } = &*self.inner;
+        ChannelReport {
+            node: io_server.ip().to_string(),
+            address: *io_server,
+            is_up: self.inner.is_up(),
+            counters: shared.counters(),
+            gauges: shared.gauges(),
+        }
     }
 
-    /// The ports that programs listen on, each with the number of I/O servers that listen on it.
-    pub fn ports(&self) -> Vec<(u16, Family, usize)> {
+    /// The ports that programs listen on, each with whether the I/O server listens on it.
+    pub fn ports(&self) -> Vec<(u16, Family, bool)> {
         self.inner.wanted().ports()
-    }
-}
-
-impl Server {
-    fn is_up(&self) -> bool {
-        self.shared.with(|state| state.channel.is_up())
     }
 }
 
@@ -262,12 +240,12 @@ async fn keep(
     }
 }
 
-async fn watch_events(inner: Weak<Inner>, server: usize, mut events: Events) {
+async fn watch_events(inner: Weak<Inner>, mut events: Events) {
     while let Some(event) = events.recv().await {
         let Some(inner) = inner.upgrade() else {
             return;
         };
-        inner.handle(server, event);
+        inner.handle(event);
         inner.changes.send_modify(|count| *count += 1);
     }
 }
@@ -277,76 +255,66 @@ impl Inner {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn handle(&self, server: usize, event: Event) {
+    fn is_up(&self) -> bool {
+        self.shared.with(|state| state.channel.is_up())
+    }
+
+    fn handle(&self, event: Event) {
         match event {
             Event::Up { .. } => {
                 let keys = self.wanted().keys();
-                keys.into_iter().for_each(|key| self.ask(key, server));
+                keys.into_iter().for_each(|key| self.ask(key));
             }
             Event::Down => {
-                self.wanted().forget_answers(server);
-                self.set_taken(server, Box::default());
+                self.wanted().forget_answers();
+                self.set_taken(Box::default());
             }
-            Event::Taken(ports) => self.set_taken(server, ports),
-            Event::Listening { listener, port } => {
-                let key = self.wanted().answered(server, listener, Ok(port));
-                // If an I/O server chose the port, the others can be asked only at this point.
-                if let Some(key) = key {
-                    self.ask_all(key);
-                }
-            }
+            Event::Taken(ports) => self.set_taken(ports),
+            Event::Listening { listener, port } => self.wanted().answered(listener, Ok(port)),
             Event::NotListening { listener, errno } => {
-                self.wanted().answered(server, listener, Err(errno));
+                self.wanted().answered(listener, Err(errno));
             }
-            Event::Asked { id, way } => self.accept(server, id, way),
+            Event::Asked { id, way } => self.accept(id, way),
             _ => {}
         }
     }
 
-    fn set_taken(&self, server: usize, ports: Box<[TakenPort]>) {
+    fn set_taken(&self, ports: Box<[TakenPort]>) {
         self.taken.send_if_modified(|taken| {
-            // `taken` has one entry for each I/O server.
-            let is_new = taken[server] != ports;
-            taken[server] = ports;
+            let is_new = *taken != ports;
+            *taken = ports;
             is_new
         });
     }
 
-    fn ask_all(&self, key: u64) {
-        (0..self.servers.len()).for_each(|server| self.ask(key, server));
-    }
-
-    /// Asks an I/O server to listen, if it is up and was not asked yet.
-    fn ask(&self, key: u64, server: usize) {
+    /// Asks the I/O server to listen, if the channel is up and it was not asked yet.
+    fn ask(&self, key: u64) {
         let mut wanted = self.wanted();
-        if let Some((port, family)) = wanted.to_ask(key, server) {
-            let shared = &self.servers[server].shared;
-            let listener = shared.with(|state| state.channel.listen(port, family));
+        if let Some((port, family)) = wanted.to_ask(key) {
+            let listener = (self.shared).with(|state| state.channel.listen(port, family));
             if let Some(listener) = listener {
-                wanted.asked(key, server, listener);
+                wanted.asked(key, listener);
             }
         }
     }
 
     pub(crate) fn unlisten(&self, key: u64) {
-        let given_up: Vec<(usize, ListenerTag)> = self.wanted().remove(key);
-        for (server, listener) in given_up {
-            let shared = &self.servers[server].shared;
-            shared.with(|state| state.channel.unlisten(listener));
+        let given_up = self.wanted().remove(key);
+        if let Some(listener) = given_up {
+            (self.shared).with(|state| state.channel.unlisten(listener));
         }
     }
 
     pub(crate) fn why_over(&self, key: u64) -> Errno {
-        match self.wanted().outcome(key) {
-            Outcome::Refused(errno) => errno,
+        match self.wanted().answer(key) {
+            Some(Err(errno)) => errno,
             _ => Errno::NETWORK_DOWN,
         }
     }
 
     /// Gives a client's connection to the program that listens, or refuses it.
-    fn accept(&self, server: usize, id: ConnectionId, way: Way) {
-        let shared = &self.servers[server].shared;
-        let refuse = |errno| shared.with(|state| state.channel.refuse(id, errno));
+    fn accept(&self, id: ConnectionId, way: Way) {
+        let refuse = |errno| self.shared.with(|state| state.channel.refuse(id, errno));
         let Way::In {
             listener,
             peer,
@@ -355,12 +323,12 @@ impl Inner {
         else {
             return refuse(Errno::PROTOCOL);
         };
-        let queue = self.wanted().queue(server, listener);
+        let queue = self.wanted().queue(listener);
         let permit = queue.as_ref().and_then(|queue| queue.try_reserve().ok());
         let Some(permit) = permit else {
             return refuse(Errno::REFUSED);
         };
-        if let Some(stream) = shared.accept(id, local, Weak::new()) {
+        if let Some(stream) = self.shared.accept(id, local, Weak::new()) {
             permit.send(Accepted {
                 peer: peer.into(),
                 local: local.into(),

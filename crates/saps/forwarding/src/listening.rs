@@ -10,8 +10,8 @@ use crate::VirtualStream;
 use crate::agent::Inner;
 use crate::shared::error;
 
-/// A port that the I/O servers listen on for this node; it is given up when dropped. It outlives the channels: an I/O
-/// server whose channel is up again is asked again to listen.
+/// A port that the I/O server listens on for this node; it is given up when dropped. It outlives the channel: the I/O
+/// server is asked to listen again when the channel is up again.
 #[derive(Debug)]
 pub struct Listening {
     pub(crate) port: u16,
@@ -21,7 +21,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// The port that the I/O servers listen on, even if they chose it.
+    /// The port that the I/O server listens on, even if the I/O server chose it.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -29,7 +29,7 @@ impl Listening {
     /// Returns the next connection. Cancel safe.
     ///
     /// # Errors
-    /// An OS error if every I/O server that could be asked no longer listens. No more connections will come.
+    /// An OS error if the I/O server no longer listens. No more connections will come.
     pub async fn accept(&mut self) -> io::Result<Accepted> {
         let accepted = self.queue.recv().await;
         accepted.ok_or_else(|| error(self.agent.why_over(self.key)))

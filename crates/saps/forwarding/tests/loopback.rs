@@ -10,6 +10,5 @@ mod loopback {
     mod many;
     mod misbehaving;
     mod ports;
-    mod several;
     mod stranger;
 }

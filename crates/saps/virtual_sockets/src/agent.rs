@@ -19,7 +19,7 @@ use tokio::{
 use tracing::warn;
 
 use crate::{
-    Counters, Error, Family, Far, Group, RefusedPorts, Result,
+    Counters, Error, Family, Far, Group, RefusedPorts, Result, TakenPort,
     arrivals::{self, Arrivals, port_of},
     calls::{Call, Calls},
     options::Setters,
@@ -211,8 +211,13 @@ impl Agent {
     }
 
     /// Sets the ports that programs cannot bind to from this point on.
-    fn refuse(&self, taken: &[AppTaken]) {
-        if let Err(error) = self.maps.set_taken(taken) {
+    fn refuse(&self, taken: &[TakenPort]) {
+        let ports = taken.iter().map(|taken| AppTaken {
+            port: taken.port,
+            v4: taken.families != Family::V6,
+            v6: taken.families != Family::V4,
+        });
+        if let Err(error) = self.maps.set_taken(&ports.collect::<Vec<_>>()) {
             warn!("{error}");
         }
     }

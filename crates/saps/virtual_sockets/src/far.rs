@@ -2,7 +2,8 @@
 
 use std::{future::Future, io, net::SocketAddr};
 
-use baton_dataplane::{AppOptions, AppTaken};
+use baton_dataplane::AppOptions;
+use baton_saps::TakenPort;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch,
@@ -37,7 +38,7 @@ pub trait Far: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = io::Result<Self::Listening>> + Send;
 
     /// The ports that the I/O server would refuse to listen on: the current ones, and each change.
-    fn taken(&self) -> watch::Receiver<Vec<AppTaken>>;
+    fn taken(&self) -> watch::Receiver<Box<[TakenPort]>>;
 }
 
 /// A port that the I/O server listens on for this agent; it is given up when dropped.

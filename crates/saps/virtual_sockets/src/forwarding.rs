@@ -1,8 +1,8 @@
 //! The forwarding network as the far end.
 
-use std::{collections::BTreeMap, io, net::SocketAddr};
+use std::{io, net::SocketAddr};
 
-use baton_dataplane::{AppOptions, AppTaken};
+use baton_dataplane::AppOptions;
 use baton_saps::{Agent, Listening, SocketOptions, TakenPort, VirtualStream};
 use tokio::sync::watch;
 
@@ -33,36 +33,9 @@ impl Far for Agent {
         Agent::listen(self, port, family).await
     }
 
-    fn taken(&self) -> watch::Receiver<Vec<AppTaken>> {
-        let mut known = Agent::taken(self);
-        let ports = of_any(&known.borrow_and_update());
-        let (sender, receiver) = watch::channel(ports);
-        // The task ends with the agent, or when nobody receives the list anymore.
-        tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    changed = known.changed() => if changed.is_err() { return },
-                    () = sender.closed() => return,
-                }
-                let ports = of_any(&known.borrow_and_update());
-                sender.send_replace(ports);
-            }
-        });
-        receiver
+    fn taken(&self) -> watch::Receiver<Box<[TakenPort]>> {
+        Agent::taken(self)
     }
-}
-
-/// The ports that are taken at one or more of the I/O servers.
-fn of_any(servers: &[Box<[TakenPort]>]) -> Vec<AppTaken> {
-    let mut ports: BTreeMap<u16, AppTaken> = BTreeMap::new();
-    for taken in servers.iter().flatten() {
-        let port = taken.port;
-        let (v4, v6) = (false, false);
-        let all = ports.entry(port).or_insert(AppTaken { port, v4, v6 });
-        all.v4 |= taken.families != baton_saps::Family::V6;
-        all.v6 |= taken.families != baton_saps::Family::V4;
-    }
-    ports.into_values().collect()
 }
 
 fn of_socket(options: AppOptions) -> SocketOptions {

@@ -32,7 +32,8 @@ mod refused;
 mod relay;
 
 pub use agent::{Agent, Settings, take_back};
-pub use baton_dataplane::{AppOptions, AppTaken};
+pub use baton_dataplane::AppOptions;
+pub use baton_saps::TakenPort;
 pub use counters::Counters;
 pub use error::Error;
 pub use far::{Accepted, Connected, Family, Far, FarListening, FarStream};

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use baton_virtual_sockets::{Accepted, AppOptions, AppTaken, Connected, Family, Far, FarListening};
+use baton_virtual_sockets::{Accepted, AppOptions, Connected, Family, Far, FarListening, TakenPort};
 use eop_protocol::{Allow, Client, ClientOptions, Resend};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -134,8 +134,8 @@ impl Far for RedSocks {
     }
 
     /// Returns an empty list that never changes.
-    fn taken(&self) -> watch::Receiver<Vec<AppTaken>> {
-        watch::channel(Vec::new()).1
+    fn taken(&self) -> watch::Receiver<Box<[TakenPort]>> {
+        watch::channel(Box::default()).1
     }
 }
 

@@ -54,25 +54,16 @@ impl Cluster {
     }
 
     pub fn agent_with_key(&self, name: &str, key: ClusterKey) -> Agent {
-        agent(self.network, name, vec![self.at], key)
+        Agent::start(AgentSettings {
+            node: name.to_owned(),
+            io_server: self.at,
+            network: self.network,
+            key,
+            previous_key: None,
+            buffer: BUFFER,
+        })
+        .unwrap()
     }
-}
-
-pub fn agent(
-    network: NetworkKind,
-    name: &str,
-    io_servers: Vec<SocketAddr>,
-    key: ClusterKey,
-) -> Agent {
-    Agent::start(AgentSettings {
-        node: name.to_owned(),
-        io_servers,
-        network,
-        key,
-        previous_key: None,
-        buffer: BUFFER,
-    })
-    .unwrap()
 }
 
 fn start(

@@ -1,11 +1,15 @@
 //! Which nodes listen on a port, and which of them gets a connection.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use baton_saps::Family;
+use baton_saps::{Family, SocketOptions};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::cluster::{client, on_each, v4};
+use super::cluster::{Cluster, client, on_each, v4};
+
+/// The cluster addresses of a cluster that has two of one IP version.
+const FIRST: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 1, 1));
+const SECOND: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 1, 2));
 
 #[test]
 fn nodes_that_listen_on_one_port_take_turns() {
@@ -65,5 +69,27 @@ fn a_port_that_the_io_servers_host_has_is_in_use() {
         let agent = cluster.agent("app1");
         let error = agent.listen(port, Family::Both).await.unwrap_err();
         assert_eq!(error.raw_os_error(), Some(98));
+    });
+}
+
+#[test]
+fn one_listener_is_at_every_cluster_address() {
+    on_each(|cluster| async move {
+        let cluster = Cluster::at(cluster.network, vec![FIRST, SECOND]);
+        let agent = cluster.agent("app1");
+        let mut listening = agent.listen(0, Family::V4).await.unwrap();
+        for address in [FIRST, SECOND] {
+            let to = (address, listening.port());
+            let _client = TcpStream::connect(to).await.unwrap();
+            assert_eq!(listening.accept().await.unwrap().local, to.into());
+        }
+        // A program connects from the first cluster address.
+        let server = TcpListener::bind(v4(0)).await.unwrap();
+        let to = server.local_addr().unwrap();
+        let called = agent.connect(to, SocketOptions::default()).await.unwrap();
+        assert_eq!(called.local.ip(), FIRST);
+        // Without a cluster address of the IP version, a program cannot listen.
+        let none = agent.listen(0, Family::V6).await.unwrap_err();
+        assert_eq!(none.raw_os_error(), Some(99));
     });
 }

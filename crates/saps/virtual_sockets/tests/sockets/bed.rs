@@ -163,7 +163,7 @@ impl Bed {
         let work = async move |stopped: oneshot::Receiver<()>| {
             let far = baton_saps::Agent::start(AgentSettings {
                 node: "app1".to_owned(),
-                io_servers: vec![forwarding()],
+                io_server: forwarding(),
                 network,
                 key: key(),
                 previous_key: None,
