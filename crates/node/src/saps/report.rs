@@ -48,11 +48,7 @@ pub(super) fn status(daemon: &Daemon) -> Status {
             let refused = application.sockets.refused();
             let refused = refused.into_iter().map(|refused| MissedPort {
                 port: refused.port,
-                families: families(match refused.family {
-                    baton_virtual_sockets::Family::V4 => Family::V4,
-                    baton_virtual_sockets::Family::V6 => Family::V6,
-                    baton_virtual_sockets::Family::Both => Family::Both,
-                }),
+                families: families(refused.family),
                 reason: format!("the I/O server says: {}", refused.reason),
             });
             let forwarding = Forwarding {

@@ -44,11 +44,11 @@ impl Drop for Listening {
 
 /// A client's connection.
 #[derive(Debug)]
-pub struct Accepted {
+pub struct Accepted<S = VirtualStream> {
     /// The client's address and port.
     pub peer: SocketAddr,
     /// The cluster address and port that the client connected to.
     pub local: SocketAddr,
     /// The connection's bytes.
-    pub stream: VirtualStream,
+    pub stream: S,
 }

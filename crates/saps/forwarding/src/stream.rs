@@ -17,11 +17,11 @@ use crate::shared::{Shared, error, poll_broken};
 
 /// A connection that a program made.
 #[derive(Debug)]
-pub struct Connected {
+pub struct Connected<S = VirtualStream> {
     /// The cluster address and port that it was made from.
     pub local: SocketAddr,
     /// The connection's bytes.
-    pub stream: VirtualStream,
+    pub stream: S,
 }
 
 /// One end of a connection. At an application node it belongs to a virtual socket.

@@ -3,7 +3,7 @@
 use std::{future::Future, io, net::SocketAddr};
 
 use baton_dataplane::AppOptions;
-use baton_saps::TakenPort;
+use baton_saps::{Accepted, Connected, Family, TakenPort};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch,
@@ -67,35 +67,4 @@ pub trait FarStream: AsyncRead + AsyncWrite + Unpin + Send + Sync + 'static {
     /// Returns a function that sets options of the socket at the far end, even while the stream is in use. The
     /// function does nothing after the end of the stream.
     fn setter(&self) -> impl Fn(AppOptions) + Send + Sync + 'static;
-}
-
-/// The IP versions of the cluster addresses to listen on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
-    /// IPv4 alone.
-    V4,
-    /// IPv6 alone.
-    V6,
-    /// IPv4 and IPv6, as with an IPv6 socket without IPV6_V6ONLY.
-    Both,
-}
-
-/// A connection that a program made.
-#[derive(Debug)]
-pub struct Connected<S> {
-    /// The cluster address and port that it was made from.
-    pub local: SocketAddr,
-    /// The connection's bytes.
-    pub stream: S,
-}
-
-/// A client's connection.
-#[derive(Debug)]
-pub struct Accepted<S> {
-    /// The client's address and port.
-    pub peer: SocketAddr,
-    /// The cluster address and port that the client connected to.
-    pub local: SocketAddr,
-    /// The connection's bytes.
-    pub stream: S,
 }

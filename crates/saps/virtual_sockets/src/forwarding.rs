@@ -3,33 +3,20 @@
 use std::{io, net::SocketAddr};
 
 use baton_dataplane::AppOptions;
-use baton_saps::{Agent, Listening, SocketOptions, TakenPort, VirtualStream};
+use baton_saps::{Agent, Listening, SocketOptions, VirtualStream};
 use tokio::sync::watch;
 
-use crate::{Accepted, Connected, Family, Far, FarListening, FarStream};
+use crate::{Accepted, Connected, Family, Far, FarListening, FarStream, TakenPort};
 
 impl Far for Agent {
     type Stream = VirtualStream;
     type Listening = Listening;
 
-    async fn connect(
-        &self,
-        to: SocketAddr,
-        options: AppOptions,
-    ) -> io::Result<Connected<VirtualStream>> {
-        let connected = Agent::connect(self, to, of_socket(options)).await?;
-        Ok(Connected {
-            local: connected.local,
-            stream: connected.stream,
-        })
+    async fn connect(&self, to: SocketAddr, options: AppOptions) -> io::Result<Connected> {
+        Agent::connect(self, to, of_socket(options)).await
     }
 
     async fn listen(&self, port: u16, family: Family) -> io::Result<Listening> {
-        let family = match family {
-            Family::V4 => baton_saps::Family::V4,
-            Family::V6 => baton_saps::Family::V6,
-            Family::Both => baton_saps::Family::Both,
-        };
         Agent::listen(self, port, family).await
     }
 
@@ -54,13 +41,8 @@ fn of_socket(options: AppOptions) -> SocketOptions {
 impl FarListening for Listening {
     type Stream = VirtualStream;
 
-    async fn accept(&mut self) -> io::Result<Accepted<VirtualStream>> {
-        let accepted = Listening::accept(self).await?;
-        Ok(Accepted {
-            peer: accepted.peer,
-            local: accepted.local,
-            stream: accepted.stream,
-        })
+    async fn accept(&mut self) -> io::Result<Accepted> {
+        Listening::accept(self).await
     }
 }
 

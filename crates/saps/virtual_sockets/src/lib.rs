@@ -33,10 +33,10 @@ mod relay;
 
 pub use agent::{Agent, Settings, take_back};
 pub use baton_dataplane::AppOptions;
-pub use baton_saps::TakenPort;
+pub use baton_saps::{Accepted, Connected, Family, TakenPort};
 pub use counters::Counters;
 pub use error::Error;
-pub use far::{Accepted, Connected, Family, Far, FarListening, FarStream};
+pub use far::{Far, FarListening, FarStream};
 pub use group::Group;
 pub use refused::{RefusedPort, RefusedPorts};
 

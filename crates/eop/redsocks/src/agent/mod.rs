@@ -14,7 +14,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use baton_virtual_sockets::{Accepted, AppOptions, Connected, Family, Far, FarListening, TakenPort};
+use baton_virtual_sockets::{
+    Accepted, AppOptions, Connected, Family, Far, FarListening, TakenPort,
+};
 use eop_protocol::{Allow, Client, ClientOptions, Resend};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
