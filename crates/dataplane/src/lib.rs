@@ -65,8 +65,8 @@ pub use crate::peers::stale::StaleSender;
 pub use crate::routing::{Routing, lead::Lead, tally::Tallied};
 pub use crate::switch::Switch;
 pub use crate::virtual_sockets::{
-    App, AppEvent, AppEvents, AppListener, AppMaps, AppOptions, AppTaken, app_counter_name,
-    app_is_alive,
+    App, AppCall, AppEvent, AppEvents, AppListener, AppMaps, AppOptions, AppTaken,
+    app_counter_name, app_is_alive,
 };
 pub use clock::{Tick, wall_clock_offset};
 pub use dataplane::{Dataplane, counter_name};

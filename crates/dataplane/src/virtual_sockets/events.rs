@@ -19,18 +19,7 @@ use crate::{Error, maps::map_error};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppEvent {
     /// The socket connects, or still waits for the same connection.
-    Call {
-        /// The socket's own number.
-        cookie: u64,
-        /// Its SYN's sequence number: tells one attempt of a socket from the next.
-        seq: u32,
-        /// Its own end, on loopback.
-        at: SocketAddr,
-        /// The address that the program wants to reach.
-        wanted: SocketAddr,
-        /// The options that the program has set before.
-        options: AppOptions,
-    },
+    Call(AppCall),
     /// The socket has given up its call, or was refused.
     CallEnded {
         /// The socket's own number.
@@ -50,6 +39,21 @@ pub enum AppEvent {
         /// The address and port that the program asked for.
         wanted: SocketAddr,
     },
+}
+
+/// A socket's attempt to connect, as its SYN says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppCall {
+    /// The socket's own number.
+    pub cookie: u64,
+    /// Its SYN's sequence number: tells one attempt of a socket from the next.
+    pub seq: u32,
+    /// Its own end, on loopback.
+    pub at: SocketAddr,
+    /// The address that the program wants to reach.
+    pub wanted: SocketAddr,
+    /// The options that the program has set before.
+    pub options: AppOptions,
 }
 
 /// The reader's end of the ring of events.
@@ -93,13 +97,13 @@ impl AppEvents {
 fn event(record: &[u8]) -> Option<AppEvent> {
     let (raw, _) = Raw::read_from_prefix(record).ok()?;
     match raw.kind {
-        APP_EVENT_CALL => Some(AppEvent::Call {
+        APP_EVENT_CALL => Some(AppEvent::Call(AppCall {
             cookie: raw.cookie,
             seq: raw.seq,
             at: address(&raw.at),
             wanted: address(&raw.other),
             options: options(&raw.options),
-        }),
+        })),
         APP_EVENT_CALL_ENDED => Some(AppEvent::CallEnded { cookie: raw.cookie }),
         APP_EVENT_LISTENERS => Some(AppEvent::Listeners),
         APP_EVENT_OPTIONS => Some(AppEvent::Options {

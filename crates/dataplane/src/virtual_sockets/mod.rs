@@ -18,7 +18,7 @@ use libbpf_rs::{
 };
 
 pub use self::{
-    events::{AppEvent, AppEvents},
+    events::{AppCall, AppEvent, AppEvents},
     maps::{AppListener, AppMaps, AppTaken, app_is_alive},
     options::AppOptions,
 };

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use baton_dataplane::{
-    App, AppEvent, AppMaps, AppOptions, AppTaken, app_counter_name, control_groups, mounts,
+    App, AppCall, AppEvent, AppMaps, AppOptions, AppTaken, app_counter_name, control_groups, mounts,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -257,10 +257,10 @@ fn connect() {
         ),
     ]);
     bed.told("alive and call 192.0.2.7 80");
-    let event = bed.event(|event| {
-        matches!(event, AppEvent::Call { wanted, .. } if wanted.to_string() == "192.0.2.7:80")
-    });
-    let AppEvent::Call { at, options, .. } = event else {
+    let event = bed.event(
+        |event| matches!(event, AppEvent::Call(call) if call.wanted.to_string() == "192.0.2.7:80"),
+    );
+    let AppEvent::Call(AppCall { at, options, .. }) = event else {
         panic!("{event:?}");
     };
     assert!(at.ip().is_loopback(), "{at}");

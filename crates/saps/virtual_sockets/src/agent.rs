@@ -20,8 +20,8 @@ use tracing::warn;
 
 use crate::{
     Counters, Error, Family, Far, Group, RefusedPorts, Result, TakenPort,
-    arrivals::{self, Arrivals, port_of},
-    calls::{Call, Calls},
+    arrivals::{self, port_of},
+    calls::Calls,
     options::Setters,
     port::AgentPort,
 };
@@ -130,32 +130,25 @@ impl Agent {
             Arc::clone(&self.maps),
             self.port.number(),
         )?;
-        let setters: Arc<Setters> = Arc::default();
-        let calls = Calls::new(
-            far.clone(),
-            self.port.number(),
-            Arc::clone(&self.maps),
-            Arc::clone(&self.counters),
-            Arc::clone(&setters),
-        );
         let mut taken = far.taken();
         self.refuse(&taken.borrow_and_update());
         let (known, listeners) = watch::channel(Vec::new());
-        let arrivals = Arc::new(Arrivals {
+        let shared = Arc::new(Shared {
             far,
             maps: Arc::clone(&self.maps),
             counters: Arc::clone(&self.counters),
             refused: Arc::clone(&self.refused),
-            setters: Arc::clone(&setters),
+            setters: Arc::default(),
             listeners,
         });
+        let calls = Calls::new(Arc::clone(&shared), self.port.number());
         let mut ports = Ports::default();
         // The first look finds the programs that listened before this agent began.
         let mut look = true;
         loop {
             if look {
                 match self.maps.listeners() {
-                    Ok(all) => ports.follow(all, &known, &arrivals),
+                    Ok(all) => ports.follow(all, &known, &shared),
                     Err(error) => warn!("{error}"),
                 }
             }
@@ -175,25 +168,13 @@ impl Agent {
             };
             look = matches!(event, AppEvent::Listeners);
             match event {
-                AppEvent::Call {
-                    cookie,
-                    seq,
-                    at,
-                    wanted,
-                    options,
-                } => calls.begin(Call {
-                    cookie,
-                    seq,
-                    at,
-                    wanted,
-                    options,
-                }),
+                AppEvent::Call(call) => calls.begin(call),
                 AppEvent::CallEnded { cookie } => calls.end(cookie),
                 AppEvent::Listeners => {}
                 AppEvent::Options {
                     connection,
                     options,
-                } => setters.set(connection, options),
+                } => shared.setters.set(connection, options),
                 AppEvent::BindTaken { wanted } => warn!(
                     port = wanted.port(),
                     "a program was refused bind() to {wanted} with EADDRINUSE: at the I/O server another program uses the port; see `ss -ltnp` there"
@@ -239,6 +220,17 @@ pub fn take_back(group: &Group, pins: Option<&Pins>) -> Vec<Error> {
     errors
 }
 
+/// What the tasks of all calls and ports share.
+pub(crate) struct Shared<F> {
+    pub far: F,
+    pub maps: Arc<AppMaps>,
+    pub counters: Arc<Counters>,
+    pub refused: Arc<RefusedPorts>,
+    pub setters: Arc<Setters>,
+    /// All listeners of this node's programs.
+    pub listeners: watch::Receiver<Vec<AppListener>>,
+}
+
 /// The ports that the I/O server is asked to listen on, each with its task.
 #[derive(Default)]
 struct Ports {
@@ -250,7 +242,7 @@ impl Ports {
         &mut self,
         listeners: Vec<AppListener>,
         known: &watch::Sender<Vec<AppListener>>,
-        arrivals: &Arc<Arrivals<F>>,
+        shared: &Arc<Shared<F>>,
     ) {
         let wanted: BTreeSet<_> = listeners.iter().map(port_of).collect();
         known.send_replace(listeners);
@@ -263,7 +255,7 @@ impl Ports {
         });
         for (port, family) in wanted {
             self.tasks.entry((port, family)).or_insert_with(|| {
-                let serve = arrivals::serve(Arc::clone(arrivals), port, family);
+                let serve = arrivals::serve(Arc::clone(shared), port, family);
                 tokio::spawn(serve).abort_handle()
             });
         }

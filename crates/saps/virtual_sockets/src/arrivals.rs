@@ -10,36 +10,25 @@ use std::{
     time::Duration,
 };
 
-use baton_dataplane::{AppListener, AppMaps, AppOptions};
+use baton_dataplane::AppListener;
 use socket2::{Domain, Socket, Type};
 use tokio::{
     net::{TcpSocket, TcpStream},
-    sync::watch,
     time::sleep,
 };
 use tracing::{debug, info, warn};
 
 use crate::{
-    Accepted, Counters, Family, Far, FarListening as _, FarStream, RefusedPorts,
+    Accepted, AppOptions, Family, Far, FarListening as _, FarStream,
+    agent::Shared,
     counters::count,
-    options::{Known, Setters},
+    options::Known,
     relay::{prepare, relay},
 };
 
 /// How long a refused port rests before the next attempt. Each further rest is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
-/// What the tasks of all ports share.
-pub(crate) struct Arrivals<F> {
-    pub far: F,
-    pub maps: Arc<AppMaps>,
-    pub counters: Arc<Counters>,
-    pub refused: Arc<RefusedPorts>,
-    pub setters: Arc<Setters>,
-    /// All listeners of this node's programs.
-    pub listeners: watch::Receiver<Vec<AppListener>>,
-}
 
 /// The port and IP versions that the I/O server must listen on for a listener.
 pub(crate) fn port_of(listener: &AppListener) -> (u16, Family) {
@@ -59,7 +48,7 @@ pub(crate) fn port_of(listener: &AppListener) -> (u16, Family) {
 }
 
 /// Delivers to programs the connections that clients make to this port, until dropped.
-pub(crate) async fn serve<F: Far>(shared: Arc<Arrivals<F>>, port: u16, family: Family) {
+pub(crate) async fn serve<F: Far>(shared: Arc<Shared<F>>, port: u16, family: Family) {
     let mut pause = FIRST_PAUSE;
     let asked = shared.refused.ask(port, family);
     loop {
@@ -99,7 +88,7 @@ pub(crate) async fn serve<F: Far>(shared: Arc<Arrivals<F>>, port: u16, family: F
     }
 }
 
-impl<F: Far> Arrivals<F> {
+impl<F: Far> Shared<F> {
     async fn deliver(&self, accepted: Accepted<F::Stream>) {
         let target = choose(&self.listeners.borrow(), accepted.peer, accepted.local).copied();
         let joined = match target {

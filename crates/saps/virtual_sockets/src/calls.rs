@@ -2,21 +2,16 @@
 
 use std::{
     collections::HashMap,
-    net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use baton_dataplane::{AppMaps, AppOptions};
+use baton_dataplane::AppCall;
 use tokio::{sync::oneshot, time::timeout};
 use tracing::debug;
 
 use crate::{
-    Counters, Far, FarStream as _,
-    answer::answer,
-    counters::count,
-    options::{Known, Setters},
-    refusal,
+    Far, FarStream as _, agent::Shared, answer::answer, counters::count, options::Known, refusal,
     relay::relay,
 };
 
@@ -25,25 +20,12 @@ use crate::{
 const TELL_AGAIN: Duration = Duration::from_millis(5);
 const TELLINGS: u32 = 8;
 
-/// A socket's attempt to connect, as its SYN says.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
-    pub cookie: u64,
-    pub seq: u32,
-    pub at: SocketAddr,
-    pub wanted: SocketAddr,
-    pub options: AppOptions,
-}
-
 /// The calls that wait for their far end, and those that were answered, until their connections end. An answered call
 /// is kept because the agent may hear of a retransmitted SYN only after its answer, and that SYN must begin nothing
 /// new.
 pub(crate) struct Calls<F> {
-    far: F,
+    shared: Arc<Shared<F>>,
     port: u16,
-    maps: Arc<AppMaps>,
-    counters: Arc<Counters>,
-    setters: Arc<Setters>,
     begun: Arc<Mutex<HashMap<u64, Begun>>>,
 }
 
@@ -54,25 +36,16 @@ struct Begun {
 }
 
 impl<F: Far> Calls<F> {
-    pub fn new(
-        far: F,
-        port: u16,
-        maps: Arc<AppMaps>,
-        counters: Arc<Counters>,
-        setters: Arc<Setters>,
-    ) -> Self {
+    pub fn new(shared: Arc<Shared<F>>, port: u16) -> Self {
         Self {
-            far,
+            shared,
             port,
-            maps,
-            counters,
-            setters,
             begun: Arc::default(),
         }
     }
 
     /// Begins a call whose SYN was held back. Does nothing for a retransmission of a known SYN.
-    pub fn begin(&self, call: Call) {
+    pub fn begin(&self, call: AppCall) {
         let (sender, ended) = oneshot::channel();
         {
             let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,13 +55,12 @@ impl<F: Far> Calls<F> {
             let (seq, _ended) = (call.seq, sender);
             begun.insert(call.cookie, Begun { seq, _ended });
         }
-        let (far, port) = (self.far.clone(), self.port);
-        let (maps, counters) = (Arc::clone(&self.maps), Arc::clone(&self.counters));
-        let (begun, setters) = (Arc::clone(&self.begun), Arc::clone(&self.setters));
+        let (shared, port) = (Arc::clone(&self.shared), self.port);
+        let begun = Arc::clone(&self.begun);
         tokio::spawn(async move {
-            let joined = serve(&far, call, port, &maps, &counters, &setters, ended).await;
+            let joined = serve(&shared, call, port, ended).await;
             if let Some((local, stream, _known)) = joined {
-                relay(local, stream, &counters).await;
+                relay(local, stream, &shared.counters).await;
             }
             let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
             if (begun.get(&call.cookie)).is_some_and(|known| known.seq == call.seq) {
@@ -105,16 +77,14 @@ impl<F: Far> Calls<F> {
 }
 
 async fn serve<F: Far>(
-    far: &F,
-    call: Call,
+    shared: &Shared<F>,
+    call: AppCall,
     port: u16,
-    maps: &AppMaps,
-    counters: &Counters,
-    setters: &Arc<Setters>,
     mut ended: oneshot::Receiver<()>,
 ) -> Option<(tokio::net::TcpStream, F::Stream, Known)> {
+    let counters = &shared.counters;
     let answered = tokio::select! {
-        answered = far.connect(call.wanted, call.options) => answered,
+        answered = shared.far.connect(call.wanted, call.options) => answered,
         _ = &mut ended => {
             count(&counters.calls_given_up);
             return None;
@@ -134,10 +104,10 @@ async fn serve<F: Far>(
         }
     };
     // Without this the program would see its loopback address: wrong, but no reason to refuse the connection.
-    if let Err(error) = maps.answer(call.cookie, connected.local) {
+    if let Err(error) = shared.maps.answer(call.cookie, connected.local) {
         debug!(%error, "cannot note a connection's own address for its program");
     }
-    let known = setters.know(call.cookie, connected.stream.setter());
+    let known = shared.setters.know(call.cookie, connected.stream.setter());
     match answer(call.at, port, call.cookie).await {
         Ok(local) => {
             count(&counters.calls_answered);
@@ -152,7 +122,7 @@ async fn serve<F: Far>(
     }
 }
 
-async fn tell(call: Call, port: u16, error: &std::io::Error, mut ended: oneshot::Receiver<()>) {
+async fn tell(call: AppCall, port: u16, error: &std::io::Error, mut ended: oneshot::Receiver<()>) {
     let mut pause = TELL_AGAIN;
     for _ in 0..TELLINGS {
         if let Err(failed) = refusal::tell(call.at, port, call.seq, error) {
