@@ -17,22 +17,23 @@ use crate::pass::pass_both_ways;
 use crate::routing::Routing;
 use crate::server::Server;
 
-/// Counts what relays have done, for the metrics.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Connections that were accepted.
-    pub accepted: AtomicU64,
-    /// Accepted connections that were to no service, because somebody on this host connected to the listener itself.
-    /// They were reset.
-    pub foreign: AtomicU64,
-    /// Accepted connections whose server could not be connected to, or broke its side of the connection. They were
-    /// reset.
-    pub failed: AtomicU64,
-    /// Accepted connections to which a RST came on the client's side. Either the client gave up, or the connection went
-    /// on with another socket or data server (`bpf/data_server/handover/handover.h`).
-    pub reset: AtomicU64,
-    /// Accepted connections that came to a regular end in both directions.
-    pub finished: AtomicU64,
+baton_core::shared_counters! {
+    /// Counts what relays have done, for the metrics.
+    pub struct Counters("relay_") {
+        /// Connections that were accepted.
+        accepted,
+        /// Accepted connections that were to no service, because somebody on this host connected to the listener
+        /// itself. They were reset.
+        foreign,
+        /// Accepted connections whose server could not be connected to, or broke its side of the connection. They were
+        /// reset.
+        failed,
+        /// Accepted connections to which a RST came on the client's side. Either the client gave up, or the connection
+        /// went on with another socket or data server (`bpf/data_server/handover/handover.h`).
+        reset,
+        /// Accepted connections that came to a regular end in both directions.
+        finished,
+    }
 }
 
 /// A listener for adopted connections, and the relay behind it.

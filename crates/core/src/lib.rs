@@ -23,6 +23,7 @@ mod error;
 mod moment;
 
 pub mod channel;
+pub mod counters;
 pub mod dispatcher;
 pub mod early;
 

@@ -142,20 +142,21 @@ pub trait Program: Send + Sync + 'static {
     fn probe(&self, frame: &[u8]) -> io::Result<()>;
 }
 
-/// Counts what the reader has done, for the metrics.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Connections that were accepted so that their requests could be read.
-    pub accepted: AtomicU64,
-    /// Accepted connections that were to no service, because somebody on this host connected to the listener itself.
-    /// They were reset.
-    pub foreign: AtomicU64,
-    /// Accepted connections that went on to a server with their request.
-    pub given: AtomicU64,
-    /// Accepted connections that were answered here, with an error.
-    pub answered: AtomicU64,
-    /// Accepted connections that ended before their request was whole, or broke.
-    pub failed: AtomicU64,
+baton_core::shared_counters! {
+    /// Counts what the reader has done, for the metrics.
+    pub struct Counters("reader_") {
+        /// Connections that were accepted so that their requests could be read.
+        accepted,
+        /// Accepted connections that were to no service, because somebody on this host connected to the listener
+        /// itself. They were reset.
+        foreign,
+        /// Accepted connections that went on to a server with their request.
+        given,
+        /// Accepted connections that were answered here, with an error.
+        answered,
+        /// Accepted connections that ended before their request was whole, or broke.
+        failed,
+    }
 }
 
 /// What has become of a connection.

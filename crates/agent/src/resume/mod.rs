@@ -100,20 +100,21 @@ pub struct Found {
     pub length: u64,
 }
 
-/// Counts what was done, for the metrics.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Orders that were accepted.
-    pub ordered: AtomicU64,
-    /// Connections that came for their response.
-    pub begun: AtomicU64,
-    /// Connections that were reset because nothing was ordered for them, or too late.
-    pub foreign: AtomicU64,
-    /// Connections that were reset because the client is not where the response is, or one of the two connections
-    /// broke.
-    pub failed: AtomicU64,
-    /// Connections that came to a regular end in both directions.
-    pub finished: AtomicU64,
+baton_core::shared_counters! {
+    /// Counts what was done, for the metrics.
+    pub struct Counters("agent_") {
+        /// Orders that were accepted.
+        ordered,
+        /// Connections that came for their response.
+        begun,
+        /// Connections that were reset because nothing was ordered for them, or too late.
+        foreign,
+        /// Connections that were reset because the client is not where the response is, or one of the two connections
+        /// broke.
+        failed,
+        /// Connections that came to a regular end in both directions.
+        finished,
+    }
 }
 
 /// Takes orders for responses. All its clones share the same listener and the same orders.

@@ -62,30 +62,12 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     let relay = of_ds.and_then(|server| server.relay.as_ref());
     let relays = relay.map(|relay| &relay.counters);
     for relay in relays.into_iter().chain(of_containers) {
-        use std::sync::atomic::Ordering::Relaxed;
-        for (name, counter) in [
-            ("relay_accepted", &relay.accepted),
-            ("relay_failed", &relay.failed),
-            ("relay_foreign", &relay.foreign),
-            ("relay_finished", &relay.finished),
-            ("relay_reset", &relay.reset),
-        ] {
-            *counters.entry(name.into()).or_default() += counter.load(Relaxed);
+        for (name, value) in relay.all() {
+            *counters.entry(name.into()).or_default() += value;
         }
     }
-    if let Some(reader) = agent.map(|agent| &agent.counters) {
-        use std::sync::atomic::Ordering::Relaxed;
-        for (name, counter) in [
-            ("reader_accepted", &reader.accepted),
-            ("reader_foreign", &reader.foreign),
-            ("reader_given", &reader.given),
-            ("reader_answered", &reader.answered),
-            ("reader_failed", &reader.failed),
-        ] {
-            counters.insert(name.into(), counter.load(Relaxed));
-        }
-    }
-    for (name, value) in daemon.resume.counts.get() {
+    let reader = agent.map(|agent| agent.counters.all()).unwrap_or_default();
+    for (name, value) in reader.into_iter().chain(daemon.resume.counts.get()) {
         counters.insert(name.into(), value);
     }
     let stale = daemon.dataplane.stale_senders()?;

@@ -132,13 +132,7 @@ impl Counts {
             all.push((*name, count.load(Relaxed)));
         }
         if let Some(agent) = self.agent.get() {
-            all.extend([
-                ("agent_ordered", agent.ordered.load(Relaxed)),
-                ("agent_begun", agent.begun.load(Relaxed)),
-                ("agent_foreign", agent.foreign.load(Relaxed)),
-                ("agent_failed", agent.failed.load(Relaxed)),
-                ("agent_finished", agent.finished.load(Relaxed)),
-            ]);
+            all.extend(agent.all());
         }
         all
     }

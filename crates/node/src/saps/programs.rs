@@ -67,7 +67,10 @@ impl Sockets {
             Some((app_counter_name(index)?, value))
         });
         let agent = self.agent.counters();
-        let agent = agent.all().map(|(name, value)| (name.to_owned(), value));
+        let agent = agent
+            .all()
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value));
         Ok(named.chain(agent).collect())
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_config::Node;
-use baton_saps::{ChannelReport, Counters, Family, IoCounters, TakenPort};
+use baton_saps::{ChannelReport, Family, TakenPort};
 
 use super::{Daemon, Part};
 use crate::status::{Channel, Forwarding, MissedPort, Peer, Port, Status};
@@ -17,8 +17,7 @@ pub(super) fn status(daemon: &Daemon) -> Status {
                 families: if *is_ipv6 { "IPv6" } else { "IPv4" }.into(),
                 listeners: *nodes,
             });
-            let mut counters = of_connections(&report.counters);
-            counters.append(&mut of_channels(&report.channels));
+            let counters = named(report.counters.all()).chain(named(report.channels.all()));
             let policy = (daemon.local.config.forwarding.as_ref())
                 .map_or("", |forwarding| forwarding.policy.name());
             let forwarding = Forwarding {
@@ -26,7 +25,7 @@ pub(super) fn status(daemon: &Daemon) -> Status {
                 taken: taken(&report.taken),
                 ..shown(daemon, report.nodes, ports.collect())
             };
-            (forwarding, counters)
+            (forwarding, counters.collect())
         }
         Part::Application(application) => {
             let agent = &application.agent;
@@ -39,7 +38,7 @@ pub(super) fn status(daemon: &Daemon) -> Status {
                     listeners: usize::from(is_listening),
                 });
             let report = agent.report();
-            let mut counters = of_channels(&report.counters);
+            let mut counters: BTreeMap<_, _> = named(report.counters.all()).collect();
             counters.insert("forwarding_not_reached".into(), agent.failed());
             match application.sockets.counters() {
                 Ok(mut of_sockets) => counters.append(&mut of_sockets),
@@ -146,36 +145,8 @@ fn names(node: &Node) -> Vec<String> {
     node.roles.names().into_iter().map(Into::into).collect()
 }
 
-fn of_connections(counters: &IoCounters) -> BTreeMap<String, u64> {
-    BTreeMap::from([
-        ("io_accepted".into(), counters.accepted),
-        ("io_unserved".into(), counters.unserved),
-        ("io_connected".into(), counters.connected),
-        ("io_not_connected".into(), counters.not_connected),
-        ("io_reset_by_client".into(), counters.reset_by_client),
-        ("io_reset_by_node".into(), counters.reset_by_node),
-        ("io_finished".into(), counters.finished),
-        ("io_listens_refused".into(), counters.listens_refused),
-        ("io_channels_refused".into(), counters.channels_refused),
-    ])
-}
-
-fn of_channels(counters: &Counters) -> BTreeMap<String, u64> {
-    BTreeMap::from([
-        ("forwarding_made".into(), counters.made),
-        ("forwarding_refused".into(), counters.refused),
-        ("forwarding_resets".into(), counters.resets),
-        ("forwarding_lost".into(), counters.lost),
-        ("forwarding_bytes_sent".into(), counters.bytes_sent),
-        ("forwarding_bytes_received".into(), counters.bytes_received),
-        ("forwarding_stalls".into(), counters.stalls),
-        ("forwarding_late".into(), counters.late),
-        ("forwarding_stale".into(), counters.stale),
-        ("forwarding_unknown".into(), counters.unknown),
-        ("forwarding_beyond_credit".into(), counters.beyond_credit),
-        ("forwarding_unread".into(), counters.unread),
-        ("forwarding_faults".into(), counters.faults),
-        ("forwarding_malformed".into(), counters.malformed),
-        ("forwarding_truncated".into(), counters.truncated),
-    ])
+fn named(counters: Vec<(&'static str, u64)>) -> impl Iterator<Item = (String, u64)> {
+    counters
+        .into_iter()
+        .map(|(name, value)| (name.into(), value))
 }

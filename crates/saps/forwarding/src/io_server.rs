@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use baton_core::counters::count;
 use baton_saps_protocol::wire::{Errno, Side, TakenPort, Way};
 use baton_saps_protocol::{Counters, Event, PortPolicy};
 use baton_wire::ClusterKey;
@@ -64,48 +64,36 @@ pub struct IoServer {
 struct Inner {
     settings: IoSettings,
     nodes: Nodes,
-    tally: Tally,
+    /// The code that sees an event counts it.
+    counters: Arc<IoCounters>,
 }
 
-/// Counters of what became of connections. The code that sees an event counts it.
-#[derive(Debug, Default)]
-struct Tally {
-    accepted: AtomicU64,
-    unserved: AtomicU64,
-    connected: AtomicU64,
-    not_connected: AtomicU64,
-    reset_by_client: AtomicU64,
-    reset_by_node: AtomicU64,
-    finished: AtomicU64,
-    listens_refused: AtomicU64,
-    channels_refused: AtomicU64,
-}
-
-/// Counters of what became of clients' connections, and of those that programs made, since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IoCounters {
-    /// Connections accepted from clients.
-    pub accepted: u64,
-    /// Those of `accepted` that were reset because no node took them.
-    pub unserved: u64,
-    /// Connections made for programs.
-    pub connected: u64,
-    /// Connections that could not be made for programs.
-    pub not_connected: u64,
-    /// Connections that broke at the client, or on the way to it.
-    pub reset_by_client: u64,
-    /// Connections that were reset because the program, its node or the channel to it broke.
-    pub reset_by_node: u64,
-    /// Connections that ended regularly.
-    pub finished: u64,
-    /// Requests of nodes to listen on a port that could not be listened on.
-    pub listens_refused: u64,
-    /// Channels refused because the node could not prove that it knows the cluster key, or did not try.
-    pub channels_refused: u64,
+baton_core::shared_counters! {
+    /// Counters of what became of clients' connections, and of those that programs made, since the start.
+    pub struct IoCounters("io_") {
+        /// Connections accepted from clients.
+        accepted,
+        /// Those of `accepted` that were reset because no node took them.
+        unserved,
+        /// Connections made for programs.
+        connected,
+        /// Connections that could not be made for programs.
+        not_connected,
+        /// Connections that broke at the client, or on the way to it.
+        reset_by_client,
+        /// Connections that were reset because the program, its node or the channel to it broke.
+        reset_by_node,
+        /// Connections that ended regularly.
+        finished,
+        /// Requests of nodes to listen on a port that could not be listened on.
+        listens_refused,
+        /// Channels refused because the node could not prove that it knows the cluster key, or did not try.
+        channels_refused,
+    }
 }
 
 /// The state of an I/O server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct IoReport {
     /// The application nodes whose channels are up.
     pub nodes: Vec<ChannelReport>,
@@ -113,8 +101,8 @@ pub struct IoReport {
     pub ports: Vec<(u16, bool, usize)>,
     /// The ports that no node can have, because other programs of this host have them.
     pub taken: Vec<TakenPort>,
-    /// Counters of connections.
-    pub counters: IoCounters,
+    /// Counters of connections, which go on counting.
+    pub counters: Arc<IoCounters>,
     /// Counters of all channels since the start, including those that are up.
     pub channels: Counters,
 }
@@ -133,7 +121,7 @@ impl IoServer {
         let inner = Arc::new(Inner {
             settings,
             nodes,
-            tally: Tally::default(),
+            counters: Arc::default(),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept_nodes(Arc::clone(&inner), acceptor));
@@ -162,29 +150,8 @@ impl IoServer {
             nodes,
             ports,
             taken: self.inner.nodes.taken(),
-            counters: self.inner.tally.read(),
+            counters: Arc::clone(&self.inner.counters),
             channels,
-        }
-    }
-}
-
-impl Tally {
-    fn count(counter: &AtomicU64) {
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn read(&self) -> IoCounters {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        IoCounters {
-            accepted: read(&self.accepted),
-            unserved: read(&self.unserved),
-            connected: read(&self.connected),
-            not_connected: read(&self.not_connected),
-            reset_by_client: read(&self.reset_by_client),
-            reset_by_node: read(&self.reset_by_node),
-            finished: read(&self.finished),
-            listens_refused: read(&self.listens_refused),
-            channels_refused: read(&self.channels_refused),
         }
     }
 }
@@ -243,7 +210,7 @@ async fn serve_node(inner: Arc<Inner>, handshake: Handshake) {
     let link = match handshake.await {
         Ok(link) => link,
         Err(error) => {
-            Tally::count(&inner.tally.channels_refused);
+            count(&inner.counters.channels_refused);
             tracing::warn!(%error, "a channel was refused");
             return;
         }
@@ -281,7 +248,7 @@ async fn watch_events(inner: &Arc<Inner>, node: u64, shared: &Arc<Shared>, mut e
             } => {
                 let listening = clients::listen(inner, (node, listener), port, families);
                 if let Err(errno) = listening {
-                    Tally::count(&inner.tally.listens_refused);
+                    count(&inner.counters.listens_refused);
                     let error = error(errno);
                     tracing::warn!(port, ?families, %error, "cannot listen on this port for an application node");
                     // The nodes get the list before this answer, so that the next program is refused at once.

@@ -2,39 +2,40 @@
 
 use super::Fault;
 
-/// Counters since the channel was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Connections that were made.
-    pub made: u64,
-    /// Connections that were asked for but not made.
-    pub refused: u64,
-    /// Connections that either end ended with Reset.
-    pub resets: u64,
-    /// Connections that ended because the channel was lost.
-    pub lost: u64,
-    /// Bytes of messages sent.
-    pub bytes_sent: u64,
-    /// Bytes of messages received.
-    pub bytes_received: u64,
-    /// How often a connection had something to send and no credit.
-    pub stalls: u64,
-    /// Frames that were already on their way when this end gave up their connection or listener.
-    pub late: u64,
-    /// Frames that were [`Fault::Stale`].
-    pub stale: u64,
-    /// Frames that were [`Fault::UnknownTag`].
-    pub unknown: u64,
-    /// Frames that were [`Fault::BeyondCredit`].
-    pub beyond_credit: u64,
-    /// Frames that were [`Fault::Unread`].
-    pub unread: u64,
-    /// Frames with any other fault.
-    pub faults: u64,
-    /// Links given up because bytes that arrived were no frame.
-    pub malformed: u64,
-    /// Links that ended within a frame.
-    pub truncated: u64,
+baton_core::counters! {
+    /// Counters since the channel was made.
+    pub struct Counters("forwarding_") {
+        /// Connections that were made.
+        made,
+        /// Connections that were asked for but not made.
+        refused,
+        /// Connections that either end ended with Reset.
+        resets,
+        /// Connections that ended because the channel was lost.
+        lost,
+        /// Bytes of messages sent.
+        bytes_sent,
+        /// Bytes of messages received.
+        bytes_received,
+        /// How often a connection had something to send and no credit.
+        stalls,
+        /// Frames that were already on their way when this end gave up their connection or listener.
+        late,
+        /// Frames that were [`Fault::Stale`].
+        stale,
+        /// Frames that were [`Fault::UnknownTag`].
+        unknown,
+        /// Frames that were [`Fault::BeyondCredit`].
+        beyond_credit,
+        /// Frames that were [`Fault::Unread`].
+        unread,
+        /// Frames with any other fault.
+        faults,
+        /// Links given up because bytes that arrived were no frame.
+        malformed,
+        /// Links that ended within a frame.
+        truncated,
+    }
 }
 
 impl Counters {
@@ -52,25 +53,6 @@ impl Counters {
             _ => &mut self.faults,
         };
         *counter += 1;
-    }
-
-    /// Adds the counters of another channel.
-    pub fn add(&mut self, other: &Self) {
-        self.made += other.made;
-        self.refused += other.refused;
-        self.resets += other.resets;
-        self.lost += other.lost;
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
-        self.stalls += other.stalls;
-        self.late += other.late;
-        self.stale += other.stale;
-        self.unknown += other.unknown;
-        self.beyond_credit += other.beyond_credit;
-        self.unread += other.unread;
-        self.faults += other.faults;
-        self.malformed += other.malformed;
-        self.truncated += other.truncated;
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use baton_core::counters::count;
 use baton_dataplane::AppListener;
 use socket2::{Domain, Socket, Type};
 use tokio::{
@@ -21,7 +22,6 @@ use tracing::{debug, info, warn};
 use crate::{
     Accepted, AppOptions, Family, Far, FarListening as _, FarStream,
     agent::Shared,
-    counters::count,
     options::Known,
     relay::{prepare, relay},
 };

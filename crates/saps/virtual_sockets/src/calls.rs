@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
+use baton_core::counters::count;
 use baton_dataplane::AppCall;
 use tokio::{sync::oneshot, time::timeout};
 use tracing::debug;
 
 use crate::{
-    Far, FarStream as _, agent::Shared, answer::answer, counters::count, options::Known, refusal,
-    relay::relay,
+    Far, FarStream as _, agent::Shared, answer::answer, options::Known, refusal, relay::relay,
 };
 
 /// The pause after the first ICMP error. A program that is just entering the kernel misses the error, so it is sent

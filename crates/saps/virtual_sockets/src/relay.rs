@@ -2,10 +2,11 @@
 
 use std::{future::poll_fn, io, pin::pin, task::Poll, time::Duration};
 
+use baton_core::counters::count;
 use socket2::{SockRef, Socket};
 use tokio::{io::copy_bidirectional_with_sizes, net::TcpStream, task::unconstrained};
 
-use crate::{Counters, FarStream, counters::count};
+use crate::{Counters, FarStream};
 
 /// The number of bytes that are buffered in each direction of a connection. An end that does not read stops the other
 /// end, not the agent.

@@ -5,13 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_core::counters::count;
 use baton_saps_protocol::wire::{Errno, Families, Way};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use super::nodes::Listener;
-use super::{Inner, Tally, pump};
+use super::{Inner, pump};
 use crate::shared::errno;
 
 /// How long a node may take to accept a connection before another node is asked.
@@ -87,7 +88,7 @@ async fn accept(inner: Arc<Inner>, socket: Arc<TcpListener>, port: u16) {
     loop {
         match socket.accept().await {
             Ok((client, peer)) => {
-                Tally::count(&inner.tally.accepted);
+                count(&inner.counters.accepted);
                 tokio::spawn(serve(Arc::clone(&inner), client, peer, port));
             }
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return,
@@ -129,10 +130,10 @@ async fn serve(inner: Arc<Inner>, client: TcpStream, peer: SocketAddr, port: u16
             made = timeout(LAST_PATIENCE, making).await;
         }
         if let Ok(Ok((stream, _))) = made {
-            return pump::run(&inner.tally, client, stream).await;
+            return pump::run(&inner.counters, client, stream).await;
         }
         chosen = other;
     }
-    Tally::count(&inner.tally.unserved);
+    count(&inner.counters.unserved);
     pump::reset(&client);
 }

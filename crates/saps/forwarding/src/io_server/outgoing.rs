@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use baton_core::counters::count;
 use baton_saps_protocol::ConnectionId;
 use baton_saps_protocol::wire::{Errno, SocketOptions};
 use nix::sys::socket::setsockopt;
@@ -11,7 +12,7 @@ use nix::sys::socket::sockopt::IpBindAddressNoPort;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::{Inner, Tally, pump};
+use super::{Inner, pump};
 use crate::options;
 use crate::shared::{Shared, errno};
 
@@ -24,7 +25,7 @@ pub(super) async fn connect(
     options: SocketOptions,
 ) {
     let refuse = |errno| {
-        Tally::count(&inner.tally.not_connected);
+        count(&inner.counters.not_connected);
         shared.with(|state| state.channel.refuse(id, errno));
     };
     let sources = inner.settings.cluster_addresses.iter();
@@ -49,10 +50,10 @@ pub(super) async fn connect(
     let Some(stream) = stream else {
         return pump::reset(&socket);
     };
-    Tally::count(&inner.tally.connected);
+    count(&inner.counters.connected);
     // This runs as a task of its own: the present task ends with the node's channel, but the connection must still be
     // reset then.
-    tokio::spawn(async move { pump::run(&inner.tally, socket, stream).await });
+    tokio::spawn(async move { pump::run(&inner.counters, socket, stream).await });
 }
 
 async fn open(

@@ -7,12 +7,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_core::counters::count;
 use bytes::{Bytes, BytesMut};
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use super::Tally;
+use super::IoCounters;
 use crate::VirtualStream;
 use crate::shared::errno;
 
@@ -28,20 +29,20 @@ enum Broken {
     Node,
 }
 
-pub(super) async fn run(tally: &Tally, client: Arc<TcpStream>, stream: VirtualStream) {
+pub(super) async fn run(counters: &IoCounters, client: Arc<TcpStream>, stream: VirtualStream) {
     // This holds until the connection ends regularly: if the process is killed before, the client must not mistake a
     // part for the whole.
     reset(&client);
     match join(&client, &stream).await {
         Ok(()) => {
-            Tally::count(&tally.finished);
+            count(&counters.finished);
             let _ = SockRef::from(&*client).set_linger(None);
         }
         Err(Broken::Client(error)) => {
-            Tally::count(&tally.reset_by_client);
+            count(&counters.reset_by_client);
             stream.reset_with(errno(&error));
         }
-        Err(Broken::Node) => Tally::count(&tally.reset_by_node),
+        Err(Broken::Node) => count(&counters.reset_by_node),
     }
 }
 

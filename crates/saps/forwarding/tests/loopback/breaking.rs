@@ -1,5 +1,6 @@
 //! A connection that breaks is reported at its other end, and nowhere else.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use baton_saps::{Family, SocketOptions};
@@ -67,7 +68,7 @@ fn a_programs_reset_reaches_the_client() {
         let error = client.read(&mut [0; 10]).await.unwrap_err();
         assert_eq!(error.raw_os_error(), RESET);
         let counters = cluster.io.as_ref().unwrap().report().counters;
-        assert_eq!(counters.reset_by_node, 1);
+        assert_eq!(counters.reset_by_node.load(Relaxed), 1);
     });
 }
 
