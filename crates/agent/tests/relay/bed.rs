@@ -1,6 +1,6 @@
 //! A LAN whose server host relays, servers to relay to, and clients.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -13,7 +13,7 @@ use baton_net::{Host, Netlink, Undo};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::{oneshot, watch};
 
-use crate::common::{self, Lan, Namespace};
+use crate::common::{self, Lan, Namespace, Thread};
 
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 1);
 pub const CLUSTER: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 100);
@@ -26,38 +26,37 @@ pub struct Bed {
     pub lan: Lan,
     pub relay_port: u16,
     pub counters: Arc<Counters>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<thread::JoinHandle<()>>,
+    thread: Option<Thread<()>>,
     _run_dir: tempfile::TempDir,
 }
 
 impl Bed {
-    pub fn new() -> Self {
+    /// Makes a bed, or returns `None` if this test may not make namespaces.
+    pub fn new() -> Option<Self> {
+        if !common::may_run_here() {
+            return None;
+        }
         let lan = Lan::new();
         lan.server.ip("address add 10.88.0.100/32 dev lo");
         let run_dir = tempfile::tempdir().unwrap();
         let journal = run_dir.path().join("undo.json");
         let (ready, is_ready) = mpsc::channel();
-        let (stop, stopped) = oneshot::channel();
-        let name = lan.server.name.clone();
-        let daemon = move || {
-            common::runtime().block_on(async {
-                let routing = Routing::default();
-                let undo = Undo::load(journal).unwrap();
-                let mut host = Host::new(Netlink::open().unwrap(), undo);
-                routing.prepare(&mut host).await.unwrap();
-                let (_services, known) = watch::channel(Services::from([WEB, OTHER]));
-                let relay = Relay::on(transparent(), &routing, known).unwrap();
-                ready.send((relay.port(), relay.counters())).unwrap();
-                tokio::select! {
-                    () = relay.run() => {}
-                    _ = stopped => {}
-                }
-                let errors = host.unwind().await;
-                assert!(errors.is_empty(), "{errors:?}");
-            });
+        let daemon = async move |stopped: oneshot::Receiver<()>| {
+            let routing = Routing::default();
+            let undo = Undo::load(journal).unwrap();
+            let mut host = Host::new(Netlink::open().unwrap(), undo);
+            routing.prepare(&mut host).await.unwrap();
+            let (_services, known) = watch::channel(Services::from([WEB, OTHER]));
+            let relay = Relay::on(transparent(), &routing, known).unwrap();
+            ready.send((relay.port(), relay.counters())).unwrap();
+            tokio::select! {
+                () = relay.run() => {}
+                _ = stopped => {}
+            }
+            let errors = host.unwind().await;
+            assert!(errors.is_empty(), "{errors:?}");
         };
-        let thread = thread::spawn(move || baton_net::netns::run(&name, daemon).unwrap());
+        let thread = Thread::start(&lan.server, daemon);
         let (relay_port, counters) = is_ready.recv_timeout(PATIENCE).unwrap();
         lan.server.feed(
             "nft",
@@ -77,15 +76,13 @@ impl Bed {
                  }}\n"
             ),
         );
-        let (stop, thread) = (Some(stop), Some(thread));
-        Self {
+        Some(Self {
             lan,
             relay_port,
             counters,
-            stop,
-            thread,
+            thread: Some(thread),
             _run_dir: run_dir,
-        }
+        })
     }
 
     /// Connects from the client's namespace, from this port (0: any).
@@ -137,9 +134,8 @@ impl Bed {
     }
 
     pub fn stop(&mut self) {
-        drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            let ended = thread.join();
+            let ended = thread.stop();
             assert!(thread::panicking() || ended.is_ok());
         }
     }
@@ -201,15 +197,7 @@ pub fn whoami(mut stream: TcpStream) {
 }
 
 pub fn line(stream: &mut TcpStream) -> SocketAddrV4 {
-    let mut text = String::new();
-    let mut byte = [0];
-    loop {
-        stream.read_exact(&mut byte).unwrap();
-        match byte[0] {
-            b'\n' => return text.parse().unwrap(),
-            other => text.push(char::from(other)),
-        }
-    }
+    common::line(stream).parse().unwrap()
 }
 
 pub fn all_local(address: Ipv4Addr) -> SocketAddrV4 {

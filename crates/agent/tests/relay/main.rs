@@ -21,15 +21,11 @@ use baton_net::Sysctl;
 use bed::{
     Bed, CLIENT, CLUSTER, OTHER, PATIENCE, WEB, all_local, echo, line, mptcp_server, whoami,
 };
-use common::may_run;
 use socket2::SockRef;
 
 #[test]
 fn the_server_sees_the_clients_address() {
-    if !may_run("the_server_sees_the_clients_address") {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     mptcp_server(&bed.lan.server, all_local(Ipv4Addr::UNSPECIFIED), echo);
     let mut stream = bed.connect(0, WEB).unwrap();
     let SocketAddr::V4(own) = stream.local_addr().unwrap() else {
@@ -67,10 +63,7 @@ fn the_server_sees_the_clients_address() {
 
 #[test]
 fn a_server_at_the_cluster_address_sees_the_clients_address() {
-    if !may_run("a_server_at_the_cluster_address_sees_the_clients_address") {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     mptcp_server(&bed.lan.server, all_local(CLUSTER), echo);
     let mut stream = bed.connect(0, WEB).unwrap();
     let seen = line(&mut stream);
@@ -90,10 +83,7 @@ fn a_server_at_the_cluster_address_sees_the_clients_address() {
 /// The client's connection here and the server's are in TIME_WAIT then. Neither may matter.
 #[test]
 fn ports_are_reused_at_once() {
-    if !may_run("ports_are_reused_at_once") {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     mptcp_server(&bed.lan.server, all_local(Ipv4Addr::UNSPECIFIED), whoami);
     for round in 0..30 {
         let mut stream = bed.connect_again(4321, WEB);
@@ -106,10 +96,7 @@ fn ports_are_reused_at_once() {
 
 #[test]
 fn one_client_port_to_two_services() {
-    if !may_run("one_client_port_to_two_services") {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     mptcp_server(
         &bed.lan.server,
         SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 80),
@@ -129,10 +116,7 @@ fn one_client_port_to_two_services() {
 
 #[test]
 fn a_broken_half_breaks_the_other() {
-    if !may_run("a_broken_half_breaks_the_other") {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     let (told, tell) = mpsc::channel();
     let told = std::sync::Mutex::new(told);
     mptcp_server(
@@ -178,10 +162,7 @@ fn a_broken_half_breaks_the_other() {
 
 #[test]
 fn without_a_server_the_client_is_reset() {
-    if !may_run("without_a_server_the_client_is_reset") {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     // The reset may be there before the client has seen that it is connected.
     let outcome = bed
         .connect(0, WEB)
@@ -198,10 +179,7 @@ fn without_a_server_the_client_is_reset() {
 /// Such a server may be a page of the machine's own, for which no client is meant.
 #[test]
 fn what_listens_on_127_0_0_1_alone_is_not_for_clients() {
-    if !may_run("what_listens_on_127_0_0_1_alone_is_not_for_clients") {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     mptcp_server(&bed.lan.server, all_local(Ipv4Addr::LOCALHOST), whoami);
     let outcome = bed
         .connect(0, WEB)
@@ -212,10 +190,7 @@ fn what_listens_on_127_0_0_1_alone_is_not_for_clients() {
 
 #[test]
 fn the_listener_itself_is_no_service() {
-    if !may_run("the_listener_itself_is_no_service") {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     let port = bed.relay_port;
     let mut stream = bed
         .lan
@@ -234,10 +209,7 @@ fn the_listener_itself_is_no_service() {
 
 #[test]
 fn the_host_is_left_as_it_was() {
-    if !may_run("the_host_is_left_as_it_was") {
-        return;
-    }
-    let mut bed = Bed::new();
+    let Some(mut bed) = Bed::new() else { return };
     let state = |bed: &Bed| {
         let read = |sysctl: Sysctl| bed.lan.server.run(|| sysctl.read().unwrap());
         let accept = read(Sysctl::tcp_fwmark_accept()) + &read(Sysctl::fwmark_reflect());

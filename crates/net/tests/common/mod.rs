@@ -2,10 +2,13 @@
 //! them, whatever its outcome.
 #![allow(dead_code, reason = "each test uses its part")]
 
+use std::io::Read;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
 use baton_net::netns;
+use tokio::sync::oneshot;
 
 /// Whether the test may make namespaces. If not, the reason is printed.
 pub fn may_run(test: &str) -> bool {
@@ -14,6 +17,11 @@ pub fn may_run(test: &str) -> bool {
     }
     eprintln!("{test}: skipped: needs root to make network namespaces");
     false
+}
+
+/// Whether the test that runs on this thread may make namespaces. If not, the reason is printed.
+pub fn may_run_here() -> bool {
+    may_run(thread::current().name().unwrap_or("a test"))
 }
 
 /// A network namespace whose loopback interface is up.
@@ -111,6 +119,40 @@ pub fn runtime() -> tokio::runtime::Runtime {
         .enable_all()
         .build()
         .unwrap()
+}
+
+/// A runtime in a network namespace, on a thread of its own. It runs until it is told to stop.
+pub struct Thread<T> {
+    stop: oneshot::Sender<()>,
+    thread: thread::JoinHandle<T>,
+}
+
+impl<T: Send + 'static> Thread<T> {
+    pub fn start<F: Future<Output = T>>(
+        namespace: &Namespace,
+        work: impl FnOnce(oneshot::Receiver<()>) -> F + Send + 'static,
+    ) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let name = namespace.name.clone();
+        let work = move || runtime().block_on(async { work(stopped).await });
+        let thread = thread::spawn(move || netns::run(&name, work).unwrap());
+        Self { stop, thread }
+    }
+
+    pub fn stop(self) -> thread::Result<T> {
+        drop(self.stop);
+        self.thread.join()
+    }
+}
+
+/// Reads up to the next line feed, and no further.
+pub fn line(from: &mut impl Read) -> String {
+    let mut text = Vec::new();
+    let mut byte = [0];
+    while from.read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {
+        text.push(byte[0]);
+    }
+    String::from_utf8(text).unwrap()
 }
 
 fn ip(arguments: &[&str]) -> String {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -17,7 +17,7 @@ use baton_virtual_sockets::{Agent, Counters, Group, RefusedPorts, Settings, take
 use baton_wire::ClusterKey;
 use tokio::sync::oneshot;
 
-use crate::common::{self, Namespace};
+use crate::common::{self, Namespace, Thread, line};
 
 pub const CLUSTER: &str = "10.88.0.100";
 pub const CLUSTER_V6: &str = "fd88::100";
@@ -44,30 +44,6 @@ struct Running {
     thread: Thread<Agent>,
 }
 
-/// A runtime in a network namespace. It runs until it is told to stop.
-struct Thread<T> {
-    stop: oneshot::Sender<()>,
-    thread: thread::JoinHandle<T>,
-}
-
-impl<T: Send + 'static> Thread<T> {
-    fn start<F: Future<Output = T>>(
-        namespace: &Namespace,
-        work: impl FnOnce(oneshot::Receiver<()>) -> F + Send + 'static,
-    ) -> Self {
-        let (stop, stopped) = oneshot::channel();
-        let name = namespace.name.clone();
-        let work = move || common::runtime().block_on(async { work(stopped).await });
-        let thread = thread::spawn(move || baton_net::netns::run(&name, work).unwrap());
-        Self { stop, thread }
-    }
-
-    fn stop(self) -> thread::Result<T> {
-        drop(self.stop);
-        self.thread.join()
-    }
-}
-
 /// The addresses of the I/O server and the node on the forwarding network.
 const IO: &str = "10.99.0.1";
 const NODE: &str = "10.99.0.2";
@@ -87,11 +63,16 @@ fn key() -> ClusterKey {
 }
 
 impl Bed {
-    pub fn new() -> Self {
+    /// Makes a bed whose channel is over TCP; see [`Bed::over`].
+    pub fn new() -> Option<Self> {
         Self::over(NetworkKind::Tcp)
     }
 
-    pub fn over(network: NetworkKind) -> Self {
+    /// Makes a bed, or returns `None` if this test may not make namespaces.
+    pub fn over(network: NetworkKind) -> Option<Self> {
+        if !common::may_run_here() {
+            return None;
+        }
         let (client, io) = (Namespace::new("client"), Namespace::new("io"));
         let app = Namespace::new("app");
         for (from, device, to) in [(&client, "eth0", &io), (&app, "eth1", &io)] {
@@ -123,7 +104,7 @@ impl Bed {
         };
         bed.start_io_server();
         bed.start();
-        bed
+        Some(bed)
     }
 
     /// Starts the I/O server, or a new one in its place.
@@ -353,15 +334,6 @@ impl Drop for Program {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-pub fn line(from: &mut impl io::Read) -> String {
-    let mut text = Vec::new();
-    let mut byte = [0];
-    while from.read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {
-        text.push(byte[0]);
-    }
-    String::from_utf8(text).unwrap()
 }
 
 pub fn here(script: &str) -> PathBuf {

@@ -7,14 +7,10 @@ use std::time::Duration;
 use baton_dataplane::app_is_alive;
 
 use crate::bed::{Bed, CLIENT};
-use crate::common::may_run;
 
 #[test]
 fn a_killed_server_listens_no_more() {
-    if !may_run("a_killed_server_listens_no_more") {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     let mut server = bed.start_python("serve.py", &["echo", "0.0.0.0", "8000"]);
     server.line();
     drop(bed.connect("10.88.0.100:8000"));
@@ -39,10 +35,7 @@ fn a_killed_server_listens_no_more() {
 
 #[test]
 fn a_call_that_is_given_up_leaves_nothing() {
-    if !may_run("a_call_that_is_given_up_leaves_nothing") {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     bed.client.exec(
         "nft",
         &["add table inet t; add chain inet t c { type filter hook input priority 0; }; add rule inet t c tcp dport 7 drop"],
@@ -58,10 +51,7 @@ fn a_call_that_is_given_up_leaves_nothing() {
 
 #[test]
 fn without_an_io_server_calls_fail_and_connections_are_reset() {
-    if !may_run("without_an_io_server_calls_fail_and_connections_are_reset") {
-        return;
-    }
-    let mut bed = Bed::new();
+    let Some(mut bed) = Bed::new() else { return };
     let mut server = bed.start_python("serve.py", &["wait", "0.0.0.0", "8000"]);
     server.line();
     let mut stream = bed.connect("10.88.0.100:8000");
@@ -79,10 +69,7 @@ fn without_an_io_server_calls_fail_and_connections_are_reset() {
 
 #[test]
 fn another_agent_takes_over_and_the_last_leaves_nothing() {
-    if !may_run("another_agent_takes_over_and_the_last_leaves_nothing") {
-        return;
-    }
-    let mut bed = Bed::new();
+    let Some(mut bed) = Bed::new() else { return };
     let mut server = bed.start_python("serve.py", &["wait", "0.0.0.0", "8000"]);
     server.line();
     let mut names = bed.start_python("serve.py", &["names", "0.0.0.0", "8001"]);

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::bed::{Bed, Program, bytes, text, write};
-use crate::common::may_run;
 
 const SIZES: [usize; 4] = [0, 1, 70_000, 64 << 20];
 
@@ -38,10 +37,7 @@ fn keep_alive(bed: &Bed) {
 
 #[test]
 fn nginx() {
-    if !may_run("nginx") {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     let dir = bed.dir.path();
     content(&dir.join("www"));
     write(
