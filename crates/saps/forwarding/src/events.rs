@@ -4,10 +4,9 @@
 //! queue, and a link is not read while many wait: an end that floods the owner with requests waits in its own send().
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use baton_saps_protocol::Event;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{mpsc, watch};
 
 /// The number of waiting events at which a link is no longer read. Frames that were read before can still add events.
 const MANY: usize = 1024;
@@ -15,8 +14,7 @@ const MANY: usize = 1024;
 /// Counts the events that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
-    waiting: AtomicUsize,
-    fewer: Notify,
+    waiting: watch::Sender<usize>,
 }
 
 /// The channel's end of the queue.
@@ -51,7 +49,7 @@ impl Teller {
     /// Queues an event. If the owner is gone, nobody needs the event and it is dropped.
     pub(crate) fn tell(&self, event: Event) {
         // The event is counted before it can be taken, so that the count is never below the number that waits.
-        self.backlog.waiting.fetch_add(1, Ordering::Relaxed);
+        self.backlog.waiting.send_modify(|waiting| *waiting += 1);
         if self.queue.send(event).is_err() {
             self.backlog.take_off();
         }
@@ -84,22 +82,14 @@ impl Drop for Events {
 impl Backlog {
     /// Waits until fewer than [`MANY`] events wait.
     pub(crate) async fn wait(&self) {
-        loop {
-            let fewer = self.fewer.notified();
-            tokio::pin!(fewer);
-            // No notification is missed after this call.
-            fewer.as_mut().enable();
-            if self.waiting.load(Ordering::Acquire) < MANY {
-                return;
-            }
-            fewer.await;
-        }
+        // The sender lives as long as `self`.
+        let _ = (self.waiting.subscribe())
+            .wait_for(|waiting| *waiting < MANY)
+            .await;
     }
 
     fn take_off(&self) {
-        if self.waiting.fetch_sub(1, Ordering::AcqRel) == MANY {
-            self.fewer.notify_waiters();
-        }
+        self.waiting.send_modify(|waiting| *waiting -= 1);
     }
 }
 
@@ -134,6 +124,6 @@ mod tests {
         drop(events);
         assert!(is_ready(teller.backlog()));
         teller.tell(Event::Down);
-        assert_eq!(teller.backlog().waiting.load(Ordering::Relaxed), 0);
+        assert_eq!(*teller.backlog().waiting.borrow(), 0);
     }
 }
