@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use baton_saps::{Agent, Counters, Family, NetworkKind, SocketOptions, VirtualStream};
-use baton_saps_protocol::wire::{Errno, Frame, Hello, Side, Tag, Way};
+use baton_saps_protocol::wire::{Errno, Frame, Hello, Side, Tag};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -144,10 +144,7 @@ fn frames_about_no_connection_are_counted_and_change_nothing() {
         let mut stranger = cluster.stranger().await;
         let port = stranger.listen().await;
         let (mut client, offer) = stranger.accept(port).await;
-        let Way::In { local, .. } = offer.way else {
-            panic!("{:?}", offer.way);
-        };
-        let (errno, limit) = (Errno::IO, 9);
+        let (errno, limit, local) = (Errno::IO, 9, offer.local);
         for tag in [Tag(4711), Tag(4712)] {
             let options = SocketOptions::default();
             for frame in [
@@ -199,10 +196,7 @@ fn what_is_against_the_rules_of_a_connection_resets_that_one() {
                     stranger.say(message(tag, 1)).await;
                 }
                 _ => {
-                    let Way::In { local, .. } = offer.way else {
-                        panic!("{:?}", offer.way);
-                    };
-                    let limit = 9;
+                    let (limit, local) = (9, offer.local);
                     stranger
                         .say(Frame::ConnectionAccepted { tag, limit, local })
                         .await;
@@ -350,12 +344,9 @@ fn a_node_that_is_behind_is_waited_for_where_there_is_no_other() {
         let mut stranger = cluster.stranger().await;
         let port = stranger.listen().await;
         let (mut client, offer) = stranger.offer(port).await;
-        let Way::In { local, .. } = offer.way else {
-            panic!("{:?}", offer.way);
-        };
         // This is longer than a node has if there is another node.
         tokio::time::sleep(Duration::from_secs(4)).await;
-        let (tag, limit) = (offer.tag, 9);
+        let (tag, limit, local) = (offer.tag, 9, offer.local);
         stranger
             .say(Frame::ConnectionAccepted { tag, limit, local })
             .await;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use baton_saps_protocol::wire::{Decoder, Families, Frame, Hello, ListenerTag, Side, Tag, Way};
-use baton_wire::ClusterKey;
+use baton_wire::{ClusterKey, Endpoint};
 use bytes::BytesMut;
 use ring::hmac;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -27,7 +27,8 @@ pub struct Offer {
     pub tag: Tag,
     /// L_r of the I/O server: how many bytes the stranger may send.
     pub limit: u64,
-    pub way: Way,
+    /// The cluster address and port that the client connected to.
+    pub local: Endpoint,
 }
 
 impl Stranger {
@@ -149,7 +150,11 @@ impl Stranger {
         let client = super::cluster::client(port).await;
         let made = self.until(|frame| matches!(frame, Frame::MakeConnection { .. }));
         match made.await {
-            Some(Frame::MakeConnection { tag, limit, way }) => (client, Offer { tag, limit, way }),
+            Some(Frame::MakeConnection {
+                tag,
+                limit,
+                way: Way::In { local, .. },
+            }) => (client, Offer { tag, limit, local }),
             _ => panic!("no connection is offered"),
         }
     }
@@ -157,13 +162,10 @@ impl Stranger {
     /// Gets an offer as [`Self::offer`] does, and accepts the connection.
     pub async fn accept(&mut self, port: u16) -> (TcpStream, Offer) {
         let (client, offer) = self.offer(port).await;
-        let Way::In { local, .. } = offer.way else {
-            panic!("a client's connection goes the other way");
-        };
         let accepted = Frame::ConnectionAccepted {
             tag: offer.tag,
             limit: 100_000,
-            local,
+            local: offer.local,
         };
         self.say(accepted).await;
         (client, offer)
