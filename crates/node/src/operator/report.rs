@@ -122,15 +122,8 @@ pub fn without_interface(local: &LocalNode, gone: &[String], seconds: u64, uptim
         interfaces: local.interface_names(),
         interface_gone: Some(seconds),
         interfaces_gone: gone.to_vec(),
-        xdp: None,
         uptime,
-        nodes: Vec::new(),
-        services: Vec::new(),
-        flows: None,
-        failover: None,
-        migration: None,
-        forwarding: None,
-        counters: BTreeMap::new(),
+        ..Status::default()
     }
 }
 
@@ -346,6 +339,6 @@ fn why_out(
     }
 }
 
-fn role_names(roles: Roles) -> Vec<String> {
+pub fn role_names(roles: Roles) -> Vec<String> {
     roles.names().iter().map(|name| (*name).into()).collect()
 }

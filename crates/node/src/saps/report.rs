@@ -6,6 +6,7 @@ use baton_config::Node;
 use baton_saps::{ChannelReport, Family, TakenPort};
 
 use super::{Daemon, Part};
+use crate::operator::report::role_names;
 use crate::status::{Channel, Forwarding, MissedPort, Peer, Port, Status};
 
 pub(super) fn status(daemon: &Daemon) -> Status {
@@ -61,22 +62,16 @@ pub(super) fn status(daemon: &Daemon) -> Status {
     let local = &daemon.local;
     Status {
         node: local.me.name.to_string(),
-        roles: names(&local.me),
+        roles: role_names(local.me.roles),
         interface: local.link.name.clone(),
         interfaces: local.interface_names(),
-        interface_gone: None,
-        interfaces_gone: Vec::new(),
-        xdp: None,
         uptime: daemon.started.elapsed().as_secs(),
         nodes: (local.config.nodes.iter())
             .map(|node| peer(daemon, node, &forwarding))
             .collect(),
-        services: Vec::new(),
-        flows: None,
-        failover: None,
-        migration: None,
         forwarding: Some(forwarding),
         counters,
+        ..Status::default()
     }
 }
 
@@ -135,14 +130,10 @@ fn peer(daemon: &Daemon, node: &Node, forwarding: &Forwarding) -> Peer {
     Peer {
         name: node.name.to_string(),
         address: node.address.ip().to_string(),
-        roles: names(node),
+        roles: role_names(node.roles),
         state: state.into(),
         ..Peer::default()
     }
-}
-
-fn names(node: &Node) -> Vec<String> {
-    node.roles.names().into_iter().map(Into::into).collect()
 }
 
 fn named(counters: Vec<(&'static str, u64)>) -> impl Iterator<Item = (String, u64)> {

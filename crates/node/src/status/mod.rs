@@ -23,7 +23,7 @@ pub use tally::{Bytes, Tally};
 pub use version::speaks;
 
 /// The answer to `baton status`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
     /// Name of the node.
     pub node: String,
