@@ -74,8 +74,8 @@ pub(super) async fn serve(
     since: Instant,
 ) -> Result<(), Failed> {
     let options = ServerOptions {
-        key: shared.key.clone(),
-        redirected_only: shared.redirected_only,
+        key: shared.options.key.clone(),
+        redirected_only: shared.options.redirected_only,
     };
     let movable = shared.has_others;
     let mut session = Session {
@@ -113,7 +113,7 @@ impl Session {
         since: Instant,
     ) -> Result<After, Failed> {
         // A client that was redirected here says HELLO in any case.
-        if !agreed || self.shared.redirected_only {
+        if !agreed || self.shared.options.redirected_only {
             self.greet(stream, first).await?;
         }
         let far = match self.early(stream).await? {

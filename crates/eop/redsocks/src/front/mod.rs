@@ -96,11 +96,8 @@ pub struct Front {
 
 #[derive(Debug)]
 struct Shared {
+    options: Options,
     behind: Option<SocketAddr>,
-    plain: Plain,
-    key: Option<EopKey>,
-    redirected_only: bool,
-    patience: Duration,
     by_path: bool,
     has_others: bool,
     targets: Mutex<Targets>,
@@ -128,7 +125,7 @@ impl Front {
         let announced = ulp::announce(&socket);
         socket.bind(&options.listen.into())?;
         socket.listen(BACKLOG)?;
-        let (behind, others) = match options.servers {
+        let (behind, others) = match options.servers.clone() {
             Servers::Behind(server) => (Some(server), Vec::new()),
             Servers::Others(others) => (None, others),
             Servers::Both(server, others) => (Some(server), others),
@@ -140,11 +137,8 @@ impl Front {
             listener: TcpListener::from_std(socket.into())?,
             announced,
             shared: Arc::new(Shared {
+                options,
                 behind,
-                plain: options.plain,
-                key: options.key,
-                redirected_only: options.redirected_only,
-                patience: options.patience,
                 by_path: has_others && targets.by_path(),
                 has_others,
                 targets: Mutex::new(targets),
@@ -248,8 +242,8 @@ async fn session(shared: Arc<Shared>, mut stream: TcpStream, from: SocketAddr, a
             Client::Eop(Vec::new())
         } else {
             // If no server could want to speak first, there is no hurry.
-            let waits = shared.behind.is_none() && shared.plain != Plain::Relay;
-            sniff(&mut stream, (!waits).then_some(shared.patience)).await?
+            let waits = shared.behind.is_none() && shared.options.plain != Plain::Relay;
+            sniff(&mut stream, (!waits).then_some(shared.options.patience)).await?
         };
         match first {
             Client::Eop(first) => {
@@ -258,7 +252,7 @@ async fn session(shared: Arc<Shared>, mut stream: TcpStream, from: SocketAddr, a
             }
             Client::Plain(first) => {
                 counters.plain.add();
-                if shared.redirected_only {
+                if shared.options.redirected_only {
                     SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
                     return Err(Refused::Missing.into());
                 }

@@ -25,7 +25,7 @@ pub(super) async fn serve(
     mut first: Vec<u8>,
     since: Instant,
 ) -> Result<(), Failed> {
-    if let Plain::Location { alternative } = shared.plain
+    if let Plain::Location { alternative } = shared.options.plain
         && shared.has_others
         && let Some(target) = target(stream, &mut first).await?
     {
