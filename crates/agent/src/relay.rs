@@ -5,7 +5,7 @@
 use std::io;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use baton_net::{Error, Result};
 use tokio::net::TcpStream;

@@ -9,12 +9,12 @@ use eop_protocol::NotAllowed;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::driver::{Client, Server, Until, Wait, listen};
+use crate::driver::{Client, Server, Tcp, Until, Wait, listen};
 use crate::{Error, Message, Options, Outgoing, Peer, ServerOptions};
 
 /// A client's session, with the server that it is redirected to as well.
 #[derive(Debug)]
-pub struct Socket(Client<TcpStream>);
+pub struct Socket<T = TcpStream>(pub(crate) Client<T>);
 
 /// Connects to a server, and finds out whether it speaks EOP, unless [`Options::speak`] says it.
 ///
@@ -26,7 +26,7 @@ pub fn connect(server: SocketAddr, options: Options) -> Result<Socket, Error> {
     Ok(socket)
 }
 
-impl Socket {
+impl<T: Tcp> Socket<T> {
     /// The protocol that the server speaks.
     pub const fn peer(&self) -> Peer {
         self.0.peer()
@@ -43,10 +43,12 @@ impl Socket {
     }
 
     /// The TCP connection, which is another one after each redirect.
-    pub const fn tcp(&self) -> &TcpStream {
+    pub const fn tcp(&self) -> &T {
         self.0.tcp()
     }
+}
 
+impl Socket<TcpStream> {
     /// Sends a request: one message, or bytes to a plain server. If the connection is gone, this does not report it:
     /// [`Self::recv`] does, because a redirect may still be found on the connection.
     ///
@@ -141,9 +143,9 @@ impl Listener {
 
 /// A server's session with one client: one connection.
 #[derive(Debug)]
-pub struct Session(Server<TcpStream>);
+pub struct Session<T = TcpStream>(pub(crate) Server<T>);
 
-impl Session {
+impl<T: Tcp> Session<T> {
     /// The protocol that the client speaks, or `None` while that is unknown. It is known after the first
     /// [`Self::recv`].
     pub const fn peer(&self) -> Option<Peer> {
@@ -162,10 +164,12 @@ impl Session {
     }
 
     /// The TCP connection.
-    pub const fn tcp(&self) -> &TcpStream {
+    pub const fn tcp(&self) -> &T {
         self.0.tcp()
     }
+}
 
+impl Session<TcpStream> {
     /// Receives the next request, or bytes of a plain client; `None` if the client has ended the session.
     ///
     /// # Errors

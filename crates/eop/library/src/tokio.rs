@@ -19,46 +19,24 @@ use std::task::Poll;
 use ::tokio::io::Interest;
 use ::tokio::net::{TcpListener, TcpStream};
 use ::tokio::time::timeout_at;
-use eop_protocol::NotAllowed;
 
 use crate::driver::{Client, Server, Tcp, Until, Wait, listen};
-use crate::{Error, Message, Options, Outgoing, Peer, ServerOptions};
+use crate::{Error, Message, Options, Outgoing, ServerOptions};
 
 /// The same as [`crate::Socket`], on tokio.
-#[derive(Debug)]
-pub struct Socket(Client<TcpStream>);
+pub type Socket = crate::Socket<TcpStream>;
 
 /// Does the same as [`crate::connect`].
 ///
 /// # Errors
 /// Returns the errors of [`crate::connect`].
 pub async fn connect(server: SocketAddr, options: Options) -> Result<Socket, Error> {
-    let mut socket = Socket(Client::connect(server, options)?);
+    let mut socket = crate::Socket(Client::connect(server, options)?);
     socket.until_done(Client::connected).await?;
     Ok(socket)
 }
 
-impl Socket {
-    /// Does the same as [`crate::Socket::peer`].
-    pub const fn peer(&self) -> Peer {
-        self.0.peer()
-    }
-
-    /// Does the same as [`crate::Socket::server`].
-    pub const fn server(&self) -> SocketAddr {
-        self.0.server()
-    }
-
-    /// Does the same as [`crate::Socket::not_allowed`].
-    pub const fn not_allowed(&self) -> Option<NotAllowed> {
-        self.0.not_allowed()
-    }
-
-    /// Does the same as [`crate::Socket::tcp`].
-    pub const fn tcp(&self) -> &TcpStream {
-        self.0.tcp()
-    }
-
+impl crate::Socket<TcpStream> {
     /// Does the same as [`crate::Socket::send`].
     /// If the future is dropped before it is done, the message is sent whole or not at all.
     ///
@@ -136,7 +114,7 @@ impl Listener {
     pub async fn accept(&self) -> Result<Session, Error> {
         let accepted = self.listener.accept().await;
         let (stream, from) = accepted.map_err(Error::io("accepting"))?;
-        Server::new(stream, from, self.announced, &self.options).map(Session)
+        Server::new(stream, from, self.announced, &self.options).map(crate::Session)
     }
 
     /// Does the same as [`crate::Listener::local_addr`].
@@ -156,30 +134,9 @@ impl Listener {
 }
 
 /// The same as [`crate::Session`], on tokio.
-#[derive(Debug)]
-pub struct Session(Server<TcpStream>);
+pub type Session = crate::Session<TcpStream>;
 
-impl Session {
-    /// Does the same as [`crate::Session::peer`].
-    pub const fn peer(&self) -> Option<Peer> {
-        self.0.peer()
-    }
-
-    /// Does the same as [`crate::Session::from`].
-    pub const fn from(&self) -> SocketAddr {
-        self.0.from()
-    }
-
-    /// Does the same as [`crate::Session::fell_back_from`].
-    pub const fn fell_back_from(&self) -> Option<SocketAddr> {
-        self.0.fell_back_from()
-    }
-
-    /// Does the same as [`crate::Session::tcp`].
-    pub const fn tcp(&self) -> &TcpStream {
-        self.0.tcp()
-    }
-
+impl crate::Session<TcpStream> {
     /// Does the same as [`crate::Session::recv`].
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-pub(crate) trait Tcp: AsFd + Debug + Sized {
+pub trait Tcp: AsFd + Debug + Sized {
     /// Whether calls return `WouldBlock` if they must be made again. Otherwise calls wait themselves, and `WouldBlock`
     /// means that the application has set a timeout.
     const RETURNS: bool;
@@ -22,14 +22,14 @@ pub(crate) trait Tcp: AsFd + Debug + Sized {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
+pub enum Until {
     Readable,
     Writable,
 }
 
 /// The event that a caller must wait for, and the time until which it may wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wait {
+pub struct Wait {
     pub until: Until,
     pub deadline: Option<Instant>,
 }
