@@ -63,6 +63,12 @@ impl crate::Socket<TcpStream> {
         Ok(range.map(|range| self.0.at(range)))
     }
 
+    /// Takes a socket apart that was just connected, for code that carries on the session itself: into the connection,
+    /// the client's state, and the bytes that have arrived already.
+    pub fn into_parts(self) -> (TcpStream, eop_protocol::Client, Vec<u8>) {
+        self.0.into_parts()
+    }
+
     async fn send_outgoing(&mut self, message: Outgoing<'_>) -> Result<(), Error> {
         self.until_done(Client::connected).await?;
         self.0.send(message)?;

@@ -79,6 +79,14 @@ impl<T: Tcp> Client<T> {
         self.stream.tcp()
     }
 
+    /// Takes the session apart, once it is connected: into its connection, its state, and what has arrived and was not
+    /// received.
+    #[cfg(feature = "tokio")]
+    pub fn into_parts(self) -> (T, Machine, Vec<u8>) {
+        let arrived = self.inbox.waiting().to_vec();
+        (self.stream.into_tcp(), self.machine, arrived)
+    }
+
     pub const fn wait(&self) -> Wait {
         self.stream.wait()
     }

@@ -8,20 +8,18 @@ mod link;
 mod session;
 mod stream;
 
-use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use baton_virtual_sockets::{
     Accepted, AppOptions, Connected, Family, Far, FarListening, TakenPort,
 };
-use eop_protocol::{Allow, Client, ClientOptions, Resend};
-use tokio::net::TcpStream;
+use eop::tokio::Socket;
+use eop::{Allow, Peer, Resend, Speak};
 use tokio::sync::watch;
 
-use link::Found;
 pub use stream::AgentStream;
 
 /// The options of an agent.
@@ -52,60 +50,33 @@ impl Default for Options {
 #[derive(Clone, Debug, Default)]
 pub struct RedSocks {
     options: Arc<Options>,
-    plain: Arc<Mutex<HashMap<SocketAddr, Instant>>>,
 }
 
-/// How long a server counts as plain. It may be upgraded meanwhile.
-const PLAIN_FOR: Duration = Duration::from_secs(600);
-
-/// How many redirects in a row may come without an answer.
-const HOPS: usize = 8;
-
 impl RedSocks {
-    /// Makes an agent that knows nothing of any server yet.
+    /// Makes an agent.
     pub fn new(options: Options) -> Self {
         Self {
             options: Arc::new(options),
-            plain: Arc::default(),
         }
     }
 
-    fn client(&self, server: SocketAddr) -> Client {
-        Client::new(
-            ClientOptions {
-                // What must be sent again are bytes here, and the agent's own session keeps them.
-                resend: Resend::Session { limit: 0 },
-                idempotent: false,
-                hops: HOPS,
-                allow: self.options.allow.clone(),
-                probe: true,
-            },
-            server,
-        )
-    }
-
-    fn is_plain(&self, server: SocketAddr) -> bool {
-        let plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
-        (plain.get(&server)).is_some_and(|since| since.elapsed() < PLAIN_FOR)
-    }
-
-    fn found_plain(&self, server: SocketAddr) {
-        let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
-        plain.retain(|_, since| since.elapsed() < PLAIN_FOR);
-        plain.insert(server, Instant::now());
-    }
-
-    async fn find(&self, to: SocketAddr) -> io::Result<(TcpStream, Option<Client>)> {
-        if !self.is_plain(to) {
-            let mut client = self.client(to);
-            match link::find_out(to, &mut client, &self.options).await? {
-                Found::Eop(stream) => return Ok((stream, Some(client))),
-                Found::Plain(stream) => return Ok((stream, None)),
-                Found::Spent => self.found_plain(to),
-            }
-        }
-        let stream = link::connect(to, self.options.connect_timeout).await?;
-        Ok((stream, None))
+    /// Connects to a server, and finds out what it speaks.
+    async fn find(&self, to: SocketAddr) -> io::Result<Socket> {
+        let options = eop::Options {
+            speak: Speak::Either,
+            // What must be sent again are bytes here, and the agent's own session keeps them.
+            resend: Resend::Session { limit: 0 },
+            allow: self.options.allow.clone(),
+            connect_timeout: self.options.connect_timeout,
+            patience: self.options.patience,
+            ..eop::Options::default()
+        };
+        let found = eop::tokio::connect(to, options).await;
+        found.map_err(|error| match error {
+            // The program gets the error of its own connect().
+            eop::Error::Io { cause, .. } => cause,
+            error => io::Error::other(error),
+        })
     }
 }
 
@@ -120,12 +91,15 @@ impl Far for RedSocks {
         to: SocketAddr,
         _options: AppOptions,
     ) -> io::Result<Connected<AgentStream>> {
-        let (stream, client) = self.find(to).await?;
+        let socket = self.find(to).await?;
+        let peer = socket.peer();
+        let (stream, client, first) = socket.into_parts();
         let local = stream.local_addr()?;
-        let stream = match client {
-            None => AgentStream::plain(stream),
-            Some(client) => {
-                AgentStream::eop(session::begin(Arc::clone(&self.options), stream, client))
+        let stream = match peer {
+            Peer::Plain => AgentStream::plain(stream),
+            Peer::Eop => {
+                let options = Arc::clone(&self.options);
+                AgentStream::eop(session::begin(options, stream, client, first))
             }
         };
         Ok(Connected { local, stream })

@@ -51,8 +51,14 @@ struct Session {
     said_all: bool,
 }
 
-/// Begins a session on a connection to a server that was found to speak EOP.
-pub(super) fn begin(options: Arc<Options>, stream: TcpStream, client: Client) -> Handle {
+/// Begins a session on a connection to a server that was found to speak EOP. `first` are the bytes that have arrived
+/// already.
+pub(super) fn begin(
+    options: Arc<Options>,
+    stream: TcpStream,
+    client: Client,
+    first: Vec<u8>,
+) -> Handle {
     let (near, inner) = duplex(PIECE);
     let failed = Arc::new(AtomicBool::new(false));
     let says = Arc::clone(&failed);
@@ -70,7 +76,7 @@ pub(super) fn begin(options: Arc<Options>, stream: TcpStream, client: Client) ->
         said_all: false,
     };
     let task = tokio::spawn(async move {
-        if let Err(error) = session.run(stream).await {
+        if let Err(error) = session.run(stream, first).await {
             warn!("a connection is reset: {error}");
             // This is set before `session` is dropped, which ends the bytes at the near end.
             says.store(true, Ordering::Release);
@@ -81,11 +87,15 @@ pub(super) fn begin(options: Arc<Options>, stream: TcpStream, client: Client) ->
 }
 
 impl Session {
-    async fn run(&mut self, mut stream: TcpStream) -> Result<(), Failed> {
+    async fn run(&mut self, mut stream: TcpStream, mut first: Vec<u8>) -> Result<(), Failed> {
         loop {
             // If the connection ends early for whatever reason, the server must not mistake a part for the whole.
             SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
-            let after = self.serve(&mut stream).await?;
+            let after = if self.receive(&std::mem::take(&mut first))? {
+                After::Move
+            } else {
+                self.serve(&mut stream).await?
+            };
             // Nothing is left on the connection that could be lost.
             let _ = SockRef::from(&stream).set_linger(None);
             match after {
