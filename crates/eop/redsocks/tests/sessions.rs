@@ -3,61 +3,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::net::SocketAddr;
-use std::num::NonZeroU8;
-use std::time::Duration;
+mod bed;
 
-use baton_core::policy::Policy;
+use std::net::SocketAddr;
+
 use baton_redsocks::agent::{AgentStream, RedSocks};
-use baton_redsocks::front::{Front, Options, Plain, Servers};
+use baton_redsocks::front::Servers;
 use baton_virtual_sockets::{AppOptions, Far as _};
-use eop_protocol::Target;
 use eop_protocol::wire::{Head, MAGIC, Redirect};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-const ANY: &str = "127.0.0.1:0";
-
-/// Starts a server that gives back what it gets, with `by` added to each byte.
-async fn echo(by: u8) -> SocketAddr {
-    let listener = TcpListener::bind(ANY).await.unwrap();
-    let at = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                let mut bytes = vec![0; 10_000];
-                while let Ok(count @ 1..) = stream.read(&mut bytes).await {
-                    let more: Vec<u8> = bytes[..count].iter().map(|b| b.wrapping_add(by)).collect();
-                    stream.write_all(&more).await.unwrap();
-                }
-            });
-        }
-    });
-    at
-}
-
-fn front(servers: Servers) -> SocketAddr {
-    let front = Front::bind(Options {
-        listen: ANY.parse().unwrap(),
-        servers,
-        policy: Policy::RoundRobin,
-        plain: Plain::Relay,
-        key: None,
-        redirected_only: false,
-        patience: Duration::from_millis(200),
-    })
-    .unwrap();
-    let at = front.local_addr().unwrap();
-    tokio::spawn(front.serve(std::future::pending()));
-    at
-}
-
-fn to(address: SocketAddr) -> Target {
-    Target {
-        address,
-        weight: NonZeroU8::MIN,
-    }
-}
+use bed::{ANY, echo, front, to};
 
 async fn connect(to: SocketAddr) -> AgentStream {
     RedSocks::default()
@@ -82,8 +39,8 @@ async fn exchange(stream: AgentStream, sent: &[u8]) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_stream_is_redirected_before_it_begins_and_none_of_it_is_lost() {
-    let behind = front(Servers::Behind(echo(1).await));
-    let redirector = front(Servers::Others(vec![to(behind)]));
+    let behind = front(Servers::Behind(echo(1).await), None, false).0;
+    let redirector = front(Servers::Others(vec![to(behind)]), None, false).0;
     let sent: Vec<u8> = (0..5_000_000u32).map(|n| (n % 251) as u8).collect();
     let expected: Vec<u8> = sent.iter().map(|byte| byte + 1).collect();
     for server in [behind, redirector] {
@@ -100,8 +57,8 @@ async fn a_long_stream_is_redirected_before_it_begins_and_none_of_it_is_lost() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_sent_to_nobody_comes_back_and_goes_to_another() {
     let nobody = TcpListener::bind(ANY).await.unwrap().local_addr().unwrap();
-    let behind = front(Servers::Behind(echo(2).await));
-    let redirector = front(Servers::Others(vec![to(nobody), to(behind)]));
+    let behind = front(Servers::Behind(echo(2).await), None, false).0;
+    let redirector = front(Servers::Others(vec![to(nobody), to(behind)]), None, false).0;
     for _ in 0..4 {
         assert_eq!(exchange(connect(redirector).await, b"abc").await, b"cde");
     }
@@ -144,7 +101,7 @@ fn answer(bytes: &[u8]) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_answered_is_not_sent_again() {
-    let next = front(Servers::Behind(echo(0).await));
+    let next = front(Servers::Behind(echo(0).await), None, false).0;
     let then = [answer(b"1"), redirect(next, Some(3))].concat();
     let mut stream = connect(scripted(then).await).await;
     stream.write_all(b"one").await.unwrap();
@@ -158,7 +115,7 @@ async fn what_is_answered_is_not_sent_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_followed_is_a_reset_and_not_an_end() {
-    let next = front(Servers::Behind(echo(0).await));
+    let next = front(Servers::Behind(echo(0).await), None, false).0;
     let half = answer(b"half of it")[..17].to_vec();
     for then in [redirect(next, Some(4)), half, b"no message".to_vec()] {
         let mut stream = connect(scripted(then).await).await;

@@ -2,59 +2,27 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZeroU8;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+mod bed;
 
-use baton_core::policy::Policy;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::SystemTime;
+
 use baton_redsocks::agent::RedSocks;
-use baton_redsocks::front::{Counters, Front, Options, Plain, Servers};
+use baton_redsocks::front::Servers;
 use baton_virtual_sockets::{AppOptions, Far as _};
 use baton_wire::{Clock, ClusterKey};
-use eop_protocol::Target;
 use eop_protocol::wire::{EopKey, Head, Hello, Token};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
-const ANY: &str = "127.0.0.1:0";
+use bed::{echo, front, to};
+
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const REQUEST: &[u8] = b"abc";
-
-/// Starts a server that gives back what it gets.
-async fn echo() -> SocketAddr {
-    let listener = TcpListener::bind(ANY).await.unwrap();
-    let at = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                let (mut reader, mut writer) = stream.split();
-                let _ = tokio::io::copy(&mut reader, &mut writer).await;
-            });
-        }
-    });
-    at
-}
 
 fn key(digit: &str) -> EopKey {
     let key: ClusterKey = digit.repeat(64).parse().unwrap();
     EopKey::of(&key)
-}
-
-fn front(servers: Servers, redirected_only: bool) -> (SocketAddr, Arc<Counters>) {
-    let front = Front::bind(Options {
-        listen: ANY.parse().unwrap(),
-        servers,
-        policy: Policy::RoundRobin,
-        plain: Plain::Relay,
-        key: Some(key("a")),
-        redirected_only,
-        patience: Duration::from_millis(200),
-    })
-    .unwrap();
-    let (at, counters) = (front.local_addr().unwrap(), front.counters());
-    tokio::spawn(front.serve(std::future::pending()));
-    (at, counters)
 }
 
 fn hello(token: Option<Token>) -> Vec<u8> {
@@ -116,7 +84,7 @@ fn tokens(here: SocketAddr) -> Vec<(&'static str, Token)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_who_was_redirected_here_is_served() {
-    let (at, counters) = front(Servers::Behind(echo().await), true);
+    let (at, counters) = front(Servers::Behind(echo(0).await), Some(key("a")), true);
     let good = Token::new(&key("a"), at, CLIENT, expiry(30));
     assert!(is_served(at, &hello(Some(good))).await);
     // A token is valid until it expires.
@@ -141,7 +109,7 @@ async fn only_who_was_redirected_here_is_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_all_are_served_a_bad_token_is_refused_and_none_is_not() {
-    let (at, counters) = front(Servers::Behind(echo().await), false);
+    let (at, counters) = front(Servers::Behind(echo(0).await), Some(key("a")), false);
     for (what, token) in tokens(at) {
         assert!(!is_served(at, &hello(Some(token))).await, "a token {what}");
     }
@@ -152,12 +120,8 @@ async fn where_all_are_served_a_bad_token_is_refused_and_none_is_not() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirector_gives_an_agent_what_the_front_behind_it_asks_for() {
-    let (behind, behind_counters) = front(Servers::Behind(echo().await), true);
-    let target = Target {
-        address: behind,
-        weight: NonZeroU8::MIN,
-    };
-    let (redirector, _) = front(Servers::Others(vec![target]), false);
+    let (behind, behind_counters) = front(Servers::Behind(echo(0).await), Some(key("a")), true);
+    let (redirector, _) = front(Servers::Others(vec![to(behind)]), Some(key("a")), false);
     let agent = RedSocks::default();
     let asked = async |at| {
         let connection = agent.connect(at, AppOptions::default()).await?;
