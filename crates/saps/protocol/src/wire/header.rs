@@ -1,5 +1,7 @@
 //! The header that every frame begins with.
 
+use bytes::Buf as _;
+
 use super::options::OPTIONS_BYTES;
 use super::{FrameError, MAX_MESSAGE, MAX_NAME, MAX_TAKEN};
 
@@ -112,30 +114,14 @@ impl Header {
     /// # Errors
     /// [`FrameError::UnknownKind`], [`FrameError::NotZero`], [`FrameError::Oversized`], [`FrameError::Undersized`].
     pub fn decode(bytes: [u8; HEADER_BYTES]) -> Result<Self, FrameError> {
-        let [
-            kind,
-            z1,
-            z2,
-            z3,
-            e1,
-            e2,
-            e3,
-            e4,
-            t1,
-            t2,
-            t3,
-            t4,
-            l1,
-            l2,
-            l3,
-            l4,
-        ] = bytes;
-        let found = Kind::ALL.into_iter().find(|known| *known as u8 == kind);
-        let kind = found.ok_or(FrameError::UnknownKind { found: kind })?;
-        if [z1, z2, z3] != [0; 3] {
+        let mut rest = &bytes[..];
+        let (number, zeros) = (rest.get_u8(), rest.get_uint(3));
+        let (epoch, tag, length) = (rest.get_u32(), rest.get_u32(), rest.get_u32());
+        let found = Kind::ALL.into_iter().find(|known| *known as u8 == number);
+        let kind = found.ok_or(FrameError::UnknownKind { found: number })?;
+        if zeros != 0 {
             return Err(FrameError::NotZero { kind });
         }
-        let length = u32::from_be_bytes([l1, l2, l3, l4]);
         let (min, max) = kind.bounds();
         if length as usize > max {
             return Err(FrameError::Oversized { kind, length, max });
@@ -145,8 +131,8 @@ impl Header {
         }
         Ok(Self {
             kind,
-            epoch: u32::from_be_bytes([e1, e2, e3, e4]),
-            tag: u32::from_be_bytes([t1, t2, t3, t4]),
+            epoch,
+            tag,
             length,
         })
     }
