@@ -48,11 +48,7 @@ static __always_inline bool is_taken(const struct words *wanted, u32 be_port, u3
 	if (!taken || !be_port || !(*taken & families(wanted, flags)))
 		return false;
 	app_count(COUNTER_APP_BIND_TAKEN);
-	struct app_event *event = bpf_ringbuf_reserve(&app_events, sizeof(*event), 0);
-	if (event) {
-		*event = (struct app_event){ .at = address_of(wanted, be_port), .kind = APP_EVENT_BIND_TAKEN };
-		bpf_ringbuf_submit(event, 0);
-	}
+	tell((struct app_event){ .at = address_of(wanted, be_port), .kind = APP_EVENT_BIND_TAKEN });
 	return true;
 }
 

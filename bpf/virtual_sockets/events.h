@@ -22,17 +22,6 @@ static __always_inline struct words other_end(struct bpf_sock_ops *ops)
 				      FIXED(ops->remote_ip6[2]), FIXED(ops->remote_ip6[3]) } };
 }
 
-static __always_inline void tell(u32 kind, u64 cookie)
-{
-	struct app_event *event = bpf_ringbuf_reserve(&app_events, sizeof(*event), 0);
-
-	/* A full ring loses no listener: the agent also looks at the map from time to time. */
-	if (!event)
-		return;
-	*event = (struct app_event){ .cookie = cookie, .kind = kind };
-	bpf_ringbuf_submit(event, 0);
-}
-
 static __always_inline void follow(struct bpf_sock_ops *ops)
 {
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_STATE_CB_FLAG);
@@ -62,7 +51,8 @@ static __always_inline void listens(struct bpf_sock_ops *ops, struct app_socket 
 		return;
 	}
 	app_count(COUNTER_APP_LISTEN);
-	tell(APP_EVENT_LISTENERS, cookie);
+	/* A full ring loses no listener: the agent also looks at the map from time to time. */
+	tell((struct app_event){ .cookie = cookie, .kind = APP_EVENT_LISTENERS });
 }
 
 /* Runs before accept() can see the connection, whose lock is still held. */
@@ -111,7 +101,7 @@ static __always_inline void changed(struct bpf_sock_ops *ops, struct app_socket 
 
 	if (from == STATE_LISTEN && !bpf_map_delete_elem(&app_listeners, &cookie)) {
 		app_count(COUNTER_APP_LISTEN_ENDED);
-		tell(APP_EVENT_LISTENERS, cookie);
+		tell((struct app_event){ .cookie = cookie, .kind = APP_EVENT_LISTENERS });
 	}
 	if (!s || !(s->flags & APP_SOCKET_CALLS))
 		return;
@@ -119,7 +109,7 @@ static __always_inline void changed(struct bpf_sock_ops *ops, struct app_socket 
 		connected(ops, s, cookie);
 	if (from == STATE_SYN_SENT && to == STATE_CLOSE) {
 		app_count(COUNTER_APP_CALL_ENDED);
-		tell(APP_EVENT_CALL_ENDED, cookie);
+		tell((struct app_event){ .cookie = cookie, .kind = APP_EVENT_CALL_ENDED });
 	}
 }
 

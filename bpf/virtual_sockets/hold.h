@@ -25,12 +25,7 @@ static __always_inline void tell_call(struct __sk_buff *skb, const struct app_so
 
 	if (bpf_skb_load_bytes(skb, transport, &tcp, sizeof(tcp)))
 		return;
-	struct app_event *event = bpf_ringbuf_reserve(&app_events, sizeof(*event), 0);
-	if (!event) {
-		app_count(COUNTER_APP_SYN_LOST);
-		return;
-	}
-	*event = (struct app_event){
+	struct app_event event = {
 		.cookie = bpf_get_socket_cookie(skb),
 		.at = address_of(own, tcp.source),
 		.other = s->peer,
@@ -38,7 +33,8 @@ static __always_inline void tell_call(struct __sk_buff *skb, const struct app_so
 		.kind = APP_EVENT_CALL,
 		.seq = bpf_ntohl(tcp.seq),
 	};
-	bpf_ringbuf_submit(event, 0);
+	if (!tell(event))
+		app_count(COUNTER_APP_SYN_LOST);
 }
 
 SEC("cgroup_skb/egress")

@@ -87,6 +87,12 @@ struct {
 	__uint(max_entries, APP_EVENT_BYTES);
 } app_events SEC(".maps");
 
+/* Tells the agent of an event. Returns false if the ring is full. */
+static __always_inline bool tell(struct app_event event)
+{
+	return !bpf_ringbuf_output(&app_events, &event, sizeof(event), 0);
+}
+
 static __always_inline void app_count(enum app_counter what)
 {
 	u32 zero = 0;

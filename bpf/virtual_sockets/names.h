@@ -32,20 +32,15 @@ static __always_inline bool peer_name(struct bpf_sock_addr *ctx, struct app_addr
 	return true;
 }
 
-static __always_inline int tell_v4(struct bpf_sock_addr *ctx, const struct app_address *name)
+/* `is_v4` is known at compile time: a hook may write only addresses of its own family. */
+static __always_inline int give_name(struct bpf_sock_addr *ctx, const struct app_address *name, bool is_v4)
 {
 	struct words words = words_of(name);
 
-	give_v4(ctx, &words);
-	ctx->user_port = name->be_port;
-	return ALLOW;
-}
-
-static __always_inline int tell_v6(struct bpf_sock_addr *ctx, const struct app_address *name)
-{
-	struct words words = words_of(name);
-
-	give_v6(ctx, &words);
+	if (is_v4)
+		give_v4(ctx, &words);
+	else
+		give_v6(ctx, &words);
 	ctx->user_port = name->be_port;
 	return ALLOW;
 }
@@ -55,7 +50,7 @@ int baton_app_sockname4(struct bpf_sock_addr *ctx)
 {
 	struct app_address name;
 
-	return local_name(ctx, &name) ? tell_v4(ctx, &name) : ALLOW;
+	return local_name(ctx, &name) ? give_name(ctx, &name, true) : ALLOW;
 }
 
 SEC("cgroup/getsockname6")
@@ -63,7 +58,7 @@ int baton_app_sockname6(struct bpf_sock_addr *ctx)
 {
 	struct app_address name;
 
-	return local_name(ctx, &name) ? tell_v6(ctx, &name) : ALLOW;
+	return local_name(ctx, &name) ? give_name(ctx, &name, false) : ALLOW;
 }
 
 SEC("cgroup/getpeername4")
@@ -71,7 +66,7 @@ int baton_app_peername4(struct bpf_sock_addr *ctx)
 {
 	struct app_address name;
 
-	return peer_name(ctx, &name) ? tell_v4(ctx, &name) : ALLOW;
+	return peer_name(ctx, &name) ? give_name(ctx, &name, true) : ALLOW;
 }
 
 SEC("cgroup/getpeername6")
@@ -79,7 +74,7 @@ int baton_app_peername6(struct bpf_sock_addr *ctx)
 {
 	struct app_address name;
 
-	return peer_name(ctx, &name) ? tell_v6(ctx, &name) : ALLOW;
+	return peer_name(ctx, &name) ? give_name(ctx, &name, false) : ALLOW;
 }
 
 #endif

@@ -30,18 +30,10 @@ enum {
  */
 static __always_inline void tell_options(const struct app_socket *s)
 {
-	struct app_event *event = bpf_ringbuf_reserve(&app_events, sizeof(*event), 0);
+	struct app_event event = { .cookie = s->cookie, .options = s->options, .kind = APP_EVENT_OPTIONS };
 
-	if (!event) {
+	if (!tell(event))
 		app_count(COUNTER_APP_OPTION_LOST);
-		return;
-	}
-	*event = (struct app_event){
-		.cookie = s->cookie,
-		.options = s->options,
-		.kind = APP_EVENT_OPTIONS,
-	};
-	bpf_ringbuf_submit(event, 0);
 }
 
 /* Returns the bit of enum app_option; 0 for an option that matters only here. */
@@ -94,12 +86,8 @@ static __always_inline void tell_of_listener(const struct app_socket *s)
 	if (!listener)
 		return;
 	listener->options = s->options;
-	struct app_event *event = bpf_ringbuf_reserve(&app_events, sizeof(*event), 0);
-	/* The agent looks at the map from time to time. */
-	if (!event)
-		return;
-	*event = (struct app_event){ .cookie = cookie, .kind = APP_EVENT_LISTENERS };
-	bpf_ringbuf_submit(event, 0);
+	/* If the ring is full, the agent finds it: it looks at the map from time to time. */
+	tell((struct app_event){ .cookie = cookie, .kind = APP_EVENT_LISTENERS });
 }
 
 SEC("cgroup/setsockopt")
