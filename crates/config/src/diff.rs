@@ -4,62 +4,17 @@ use std::fmt;
 
 use crate::config::Config;
 use crate::sections::node::Node;
-use crate::service::pool::Pool;
-use crate::values::name::{InterfaceName, NodeName, PoolName, ServiceName};
+use crate::values::name::{InterfaceName, NodeName};
 
-/// The changes that a reload has to apply. If all lists are empty and all flags false, nothing changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What of a new configuration a reload has to apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes {
     /// A key was added, removed or replaced, or was swapped with the previous one.
     pub keys: bool,
-    /// `clock_window`, `window_scale`, `hello` or `silence` changed.
-    pub cluster: bool,
-    /// A key of `[cs]` changed.
-    pub cs: bool,
-    /// Something in `[failover]` changed.
-    pub failover: bool,
-    /// Something in `[forwarding]` changed. At an I/O server or application node this can only be the policy.
-    pub forwarding: bool,
-    /// The key `watch` of `[local]` changed.
-    pub watch: bool,
-    /// The nodes that changed, by name.
-    pub nodes: ListChange<NodeName>,
-    /// The services that changed, by name. A service has also changed if only its pools or routes have.
-    pub services: ListChange<ServiceName>,
-    /// The pools that changed, by the name of the service and their own name. The pools of a service that
-    /// was added or removed are added or removed with it.
-    pub pools: ListChange<(ServiceName, PoolName)>,
-    /// What some route matches or where it leads changed. The order of routes counts only between routes
-    /// with conditions for the same host and path.
-    pub routes: bool,
-}
-
-impl Changes {
-    /// Whether there is nothing to apply.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// How a list changed. The names are in the order of the file that has them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListChange<N> {
-    /// The names that only the new list has.
-    pub added: Vec<N>,
-    /// The names that only the old list has.
-    pub removed: Vec<N>,
-    /// The names that both lists have, with different content.
-    pub changed: Vec<N>,
-}
-
-impl<N> Default for ListChange<N> {
-    fn default() -> Self {
-        Self {
-            added: Vec::new(),
-            removed: Vec::new(),
-            changed: Vec::new(),
-        }
-    }
+    /// How many nodes are new or changed.
+    pub nodes: usize,
+    /// How many services are new or changed. A service has also changed if only its pools or routes have.
+    pub services: usize,
 }
 
 /// A change that only a restart of this node's daemon applies. It is displayed as a sentence without a
@@ -84,7 +39,7 @@ impl fmt::Display for RestartReason {
     }
 }
 
-/// What changes for the node `own` when `new` replaces `old`.
+/// What changes for the node `own` when `new` replaces `old`; `None` if they are the same.
 ///
 /// # Errors
 /// Every reason why the running daemon cannot apply `new`. In that case nothing of `new` should be applied: half of
@@ -95,7 +50,14 @@ impl fmt::Display for RestartReason {
 /// - on a connection server the size of the flow table or `kept_requests`, whether a switch is in front of it, or the
 ///   candidates and address of failover,
 /// - on an I/O server or application node anything in `[forwarding]` except the policy.
-pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<RestartReason>> {
+pub fn diff(
+    old: &Config,
+    new: &Config,
+    own: &NodeName,
+) -> Result<Option<Changes>, Vec<RestartReason>> {
+    if old == new {
+        return Ok(None);
+    }
     let mut reasons = Vec::new();
     let mut fixed = |key, old: String, new: String| {
         if old != new {
@@ -155,18 +117,11 @@ pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<R
     if !reasons.is_empty() {
         return Err(reasons);
     }
-    Ok(Changes {
-        failover: old.failover != new.failover,
-        forwarding: old.forwarding != new.forwarding,
+    Ok(Some(Changes {
         keys: keys(old) != keys(new),
-        cluster: timing(old) != timing(new),
-        cs: old.cs != new.cs,
-        watch: old.local.watch != new.local.watch,
-        nodes: list(&old.nodes, &new.nodes, |node| &node.name),
-        services: list(&old.services, &new.services, |service| &service.name),
-        pools: list(&pools(old), &pools(new), |(name, _)| name),
-        routes: routes(old) != routes(new),
-    })
+        nodes: new_or_changed(&old.nodes, &new.nodes),
+        services: new_or_changed(&old.services, &new.services),
+    }))
 }
 
 fn own_node(
@@ -229,53 +184,7 @@ fn keys(config: &Config) -> impl PartialEq + '_ {
     (&cluster.key, &cluster.previous_key, &cluster.given_hash_key)
 }
 
-fn timing(config: &Config) -> impl PartialEq + '_ {
-    let cluster = &config.cluster;
-    (
-        cluster.clock_window,
-        cluster.window_scale,
-        cluster.hello,
-        cluster.silence,
-    )
-}
-
-fn pools(config: &Config) -> Vec<((ServiceName, PoolName), &Pool)> {
-    config
-        .services
-        .iter()
-        .flat_map(|service| {
-            (service.pools.iter()).map(|pool| ((service.name.clone(), pool.name.clone()), pool))
-        })
-        .collect()
-}
-
-/// All routes, in the order in which they are tried. Pools are given by name, because their order means nothing.
-fn routes(config: &Config) -> Vec<impl PartialEq + '_> {
-    let mut routes: Vec<_> = config
-        .services
-        .iter()
-        .flat_map(|service| {
-            service.routes.iter().map(move |route| {
-                let pool = &service.pools[route.pool].name;
-                let place = (&service.name, &route.host, &route.path);
-                (place, route.conditions.is_empty(), &route.conditions, pool)
-            })
-        })
-        .collect();
-    routes.sort_by_key(|(place, plain, _, _)| (*place, *plain));
-    routes
-}
-
-fn list<T: PartialEq, N: Clone + Eq>(old: &[T], new: &[T], name: fn(&T) -> &N) -> ListChange<N> {
-    let in_list = |list: &[T], item: &T| list.iter().any(|other| name(other) == name(item));
-    let names = |items: Vec<&T>| items.into_iter().map(|item| name(item).clone()).collect();
-    ListChange {
-        added: names(new.iter().filter(|item| !in_list(old, item)).collect()),
-        removed: names(old.iter().filter(|item| !in_list(new, item)).collect()),
-        changed: names(
-            new.iter()
-                .filter(|item| in_list(old, item) && !old.contains(item))
-                .collect(),
-        ),
-    }
+/// How many of the items of `new` are not in `old` as they are.
+fn new_or_changed<T: PartialEq>(old: &[T], new: &[T]) -> usize {
+    new.iter().filter(|item| !old.contains(item)).count()
 }

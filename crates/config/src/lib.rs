@@ -49,7 +49,7 @@ pub use crate::values::members::Members;
 pub use crate::values::name::{InterfaceName, NodeName, PoolName, ServiceName};
 pub use crate::values::number::{Protocol, WindowScale};
 pub use config::Config;
-pub use diff::{Changes, ListChange, RestartReason, diff};
+pub use diff::{Changes, RestartReason, diff};
 #[cfg(feature = "example")]
 pub use example::example;
 pub use service::{Handover, Service, Split};

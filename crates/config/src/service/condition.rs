@@ -11,7 +11,7 @@ use crate::reading::problem::Problem;
 const LARGEST: usize = 1 << 18;
 
 /// The conditions of a route. A request must meet all of them; without conditions every request matches.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Conditions {
     /// The condition on the path, without its query.
     pub regex: Option<Expression>,
@@ -34,7 +34,7 @@ impl Conditions {
 
 /// A condition on a value. In the file, `text` means exactly this text, and `~text` a regular expression that must
 /// match somewhere in the value.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// The value is exactly this text.
     Exactly(String),
@@ -111,18 +111,6 @@ impl Eq for Expression {}
 impl std::hash::Hash for Expression {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.0.as_str().hash(state);
-    }
-}
-
-impl PartialOrd for Expression {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Expression {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.as_str().cmp(other.0.as_str())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::reading::problem::Problem;
 const LONGEST: usize = 63;
 
 /// The hosts that a route matches.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostPattern {
     /// Every host, and requests that name no host.
     Any,
@@ -21,7 +21,7 @@ pub enum HostPattern {
 
 /// Name of a host in lower case: labels of letters, digits, `-` and `_`, separated by dots, at most
 /// 63 bytes in all.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostName(String);
 
 impl HostName {

@@ -1,6 +1,5 @@
 //! `path` of a route: a prefix of request targets.
 
-use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
@@ -81,18 +80,6 @@ impl Eq for PathPrefix {}
 impl Hash for PathPrefix {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.spelled.hash(state);
-    }
-}
-
-impl PartialOrd for PathPrefix {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for PathPrefix {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.spelled.cmp(&other.spelled)
     }
 }
 

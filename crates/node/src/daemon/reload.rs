@@ -29,8 +29,8 @@ impl Daemon {
         // This must come before anything of the new configuration is applied.
         check_routes(&new.services)?;
         let changes = match diff(&self.local.config, &new, &self.local.me.name) {
-            Ok(changes) if changes.is_empty() => return Ok("nothing changed".into()),
-            Ok(changes) => changes,
+            Ok(None) => return Ok("nothing changed".into()),
+            Ok(Some(changes)) => changes,
             Err(reasons) => {
                 let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
                 bail!("only a restart can apply this: {}", reasons.join("; "));
@@ -45,9 +45,9 @@ impl Daemon {
         }
         Ok(format!(
             "reloaded: {} of {} node(s) and {} of {} service(s) are new or changed",
-            changes.nodes.added.len() + changes.nodes.changed.len(),
+            changes.nodes,
             self.local.config.nodes.len(),
-            changes.services.added.len() + changes.services.changed.len(),
+            changes.services,
             self.local.config.services.len(),
         ))
     }

@@ -254,9 +254,9 @@ impl Daemon {
     fn reload(&mut self) -> Result<String> {
         let new = Config::read(&self.local.file)?.config;
         match diff(&self.local.config, &new, &self.local.me.name) {
-            Ok(changes) if changes.is_empty() => return Ok("nothing changed".into()),
-            Ok(changes) if changes.keys => bail!("only a restart can apply another key"),
-            Ok(_) => {}
+            Ok(None) => return Ok("nothing changed".into()),
+            Ok(Some(changes)) if changes.keys => bail!("only a restart can apply another key"),
+            Ok(Some(_)) => {}
             Err(reasons) => {
                 let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
                 bail!("only a restart can apply this: {}", reasons.join("; "));
