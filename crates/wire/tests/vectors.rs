@@ -2,19 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../vectors/reader.rs"]
+mod reader;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use baton_wire::{
-    Account, Address, AnsweredRequest, BatchFlags, Candidate, CandidateState, Clock, ClusterKey,
-    Endpoint, EntryKey, Flow, HashKey, Head, HeadDigest, Heads, Health, Hello, HelloService,
-    Incarnation, Keys, LccpKey, Message, NodePair, Numbers, Order, Outcome, PathHash, Permille,
-    Progress, Query, Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress, Taken,
-    TakenRefusal, TcbEntry, TcbPart, Tcbs, Verb, WindowScales, YieldAnswer, decode, encode,
-    siphash24,
+    Account, Address, AnsweredRequest, BatchFlags, Candidate, CandidateState, ClusterKey, Endpoint,
+    EntryKey, Flow, HashKey, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation,
+    Keys, Message, Numbers, Order, Outcome, PathHash, Permille, Progress, Query, Ready, Received,
+    Refusal, Reject, Reply, Resume, ShortAddress, Taken, TakenRefusal, TcbEntry, TcbPart, Tcbs,
+    Verb, WindowScales, YieldAnswer, decode, encode, siphash24,
 };
+use reader::{Vector, hex};
 
 #[test]
 fn siphash_agrees() {
@@ -78,8 +81,7 @@ fn messages_encode_to_these_bytes() {
             &vector.lccp_key(),
             vector.pair(),
         );
-        let written =
-            vector.field("bytes").to_owned() + vector.fields("packet").next().unwrap_or("");
+        let written = vector.field("bytes").to_owned() + vector.optional("packet").unwrap_or("");
         assert_eq!(hex(&bytes), written, "{}", vector.name);
     }
 }
@@ -162,90 +164,11 @@ fn a_receiver_rejects_for_the_right_reason() {
     }
 }
 
-/// Returns all records of one kind. There must be at least `at_least` of them, so that a slip in the file or in
-/// reading it cannot leave a test without anything to check.
 fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
-    let text = include_str!("../vectors/lccp.txt");
-    let found: Vec<_> = text
-        .split("\n\n")
-        .filter_map(|record| Vector::parse(record, kind))
-        .collect();
-    assert!(
-        found.len() >= at_least,
-        "{} {kind} vectors, fewer than {at_least}",
-        found.len()
-    );
-    found
-}
-
-struct Vector {
-    name: String,
-    fields: Vec<(String, String)>,
+    reader::vectors(include_str!("../vectors/lccp.txt"), kind, at_least)
 }
 
 impl Vector {
-    fn parse(record: &str, kind: &str) -> Option<Self> {
-        let mut lines = record
-            .lines()
-            .filter(|line| !line.starts_with('#') && !line.is_empty());
-        let (found, name) = lines.next()?.split_once(' ').unwrap();
-        let field = |line: &str| {
-            let (name, value) = line
-                .split_once(' ')
-                .unwrap_or_else(|| panic!("no value: {line}"));
-            (name.to_owned(), value.to_owned())
-        };
-        (found == kind).then(|| Self {
-            name: name.to_owned(),
-            fields: lines.map(field).collect(),
-        })
-    }
-
-    fn fields(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.fields
-            .iter()
-            .filter(move |(found, _)| found == name)
-            .map(|(_, value)| value.as_str())
-    }
-
-    fn field(&self, name: &str) -> &str {
-        self.fields(name)
-            .next()
-            .unwrap_or_else(|| panic!("{} has no field {name}", self.name))
-    }
-
-    fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(&self, name: &str) -> T {
-        self.field(name).parse().unwrap()
-    }
-
-    fn bytes(&self, name: &str) -> Vec<u8> {
-        unhex(self.field(name))
-    }
-
-    fn packet(&self) -> Vec<u8> {
-        self.fields("packet").next().map(unhex).unwrap_or_default()
-    }
-
-    fn clock(&self, name: &str) -> Clock {
-        Clock::from_nanos(self.number(name))
-    }
-
-    fn key(&self, name: &str) -> [u64; 2] {
-        let (k0, k1) = self.field(name).split_once(' ').unwrap();
-        [k0, k1].map(|word| u64::from_str_radix(word, 16).unwrap())
-    }
-
-    fn lccp_key(&self) -> LccpKey {
-        LccpKey::from_words(self.key("key"))
-    }
-
-    fn pair(&self) -> NodePair {
-        NodePair {
-            from: self.field("from").parse().unwrap(),
-            to: self.field("to").parse().unwrap(),
-        }
-    }
-
     fn decode<'a>(&self, bytes: &'a [u8]) -> Result<Received<'a>, Reject> {
         let window = Duration::from_nanos(self.number("window"));
         decode(
@@ -292,19 +215,19 @@ impl Vector {
             "none" => Message::None {
                 flow: self.flow(),
                 attempt: self.number("attempt"),
-                is_plain: self.fields("plain").next() == Some("yes"),
+                is_plain: self.optional("plain") == Some("yes"),
             },
             "claim" => Message::Claim {
                 flow: self.flow(),
                 asker: self.short("asker").unwrap(),
                 attempt: self.number("attempt"),
-                is_cut: self.fields("cut").next() == Some("yes"),
+                is_cut: self.optional("cut") == Some("yes"),
             },
             "moved" => Message::Moved {
                 flow: self.flow(),
                 tcb: self.tcb(),
-                next: (self.fields("next").next()).map(short),
-                is_cut: self.fields("cut").next() == Some("yes"),
+                next: (self.optional("next")).map(short),
+                is_cut: self.optional("cut") == Some("yes"),
             },
             "order" => Message::Order(Order {
                 number: self.number("number"),
@@ -346,7 +269,7 @@ impl Vector {
             "candidate" => Message::Candidate(self.candidate()),
             "alive" => Message::Alive {
                 turned: self.field("turned") == "yes",
-                dead: self.fields("dead").next() == Some("yes"),
+                dead: self.optional("dead") == Some("yes"),
             },
             "yield" => Message::Yield {
                 flow: self.flow(),
@@ -391,10 +314,10 @@ impl Vector {
             scales,
             sack: self.field("sack") == "yes",
             // Most records do not give `aware`; the default is no.
-            aware: self.fields("aware").next() == Some("yes"),
+            aware: self.optional("aware") == Some("yes"),
             attempt: self.number("attempt"),
             // Most records do not give `cwnd`; the default is 0.
-            cwnd: (self.fields("cwnd").next()).map_or(0, |cwnd| cwnd.parse().unwrap()),
+            cwnd: (self.optional("cwnd")).map_or(0, |cwnd| cwnd.parse().unwrap()),
             resume: self.number("resume"),
         }
     }
@@ -496,7 +419,7 @@ impl Vector {
     }
 
     fn digest(&self) -> Option<HeadDigest> {
-        let unseen = self.fields("unseen").next();
+        let unseen = self.optional("unseen");
         let unseen = unseen.map_or(0, |unseen| unseen.parse().unwrap());
         let value = NonZeroU64::new(self.number("digest"))?;
         Some(HeadDigest::new(value, unseen))
@@ -504,11 +427,7 @@ impl Vector {
 
     fn heads(&self) -> Heads {
         let heads: Vec<Head> = self.fields("head").map(head).collect();
-        let Some((seq, pool)) = self
-            .fields("answers")
-            .next()
-            .and_then(|of| of.split_once(' '))
-        else {
+        let Some((seq, pool)) = self.optional("answers").and_then(|of| of.split_once(' ')) else {
             return Heads::lists(&heads).remove(0);
         };
         let request = AnsweredRequest {
@@ -551,7 +470,7 @@ impl Vector {
             self.fields("service").map(hello_service).collect(),
         )
         .unwrap()
-        .with_draining(self.fields("draining").next() == Some("yes"))
+        .with_draining(self.optional("draining") == Some("yes"))
     }
 }
 
@@ -660,19 +579,4 @@ fn endpoint(address: &str, port: &str) -> Endpoint {
         address,
         port: port.parse().unwrap(),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    if text == "-" {
-        return Vec::new();
-    }
-    assert!(text.len().is_multiple_of(2), "half a byte: {text}");
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-        .collect()
 }

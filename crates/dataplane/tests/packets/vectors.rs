@@ -3,10 +3,14 @@
 //! The programs speak only IPv4, and check the carried packet before the values of the TCB part. [`OTHERWISE`] names
 //! every vector that they therefore judge in another way than `baton-wire` does.
 
+#[path = "../../../wire/vectors/reader.rs"]
+mod reader;
+
 use std::{net::IpAddr, time::Duration};
 
-use baton_wire::{Clock, Keys, LccpKey, Message, NodePair, Refusal, decode};
+use baton_wire::{Clock, Keys, Message, NodePair, Refusal, decode};
 use etherparse::{EtherType, IpNumber};
+use reader::Vector;
 
 use crate::{
     cluster::{CS_MAC, ds_mac, mapped},
@@ -202,67 +206,16 @@ fn what_a_receiver_must_reject() {
     });
 }
 
-pub struct Vector {
-    pub name: String,
-    fields: Vec<(String, String)>,
+pub fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
+    let text = include_str!("../../../wire/vectors/lccp.txt");
+    reader::vectors(text, kind, at_least)
 }
 
 impl Vector {
-    fn parse(record: &str, kind: &str) -> Option<Self> {
-        let mut lines = record
-            .lines()
-            .filter(|line| !line.starts_with('#') && !line.is_empty());
-        let split = |line: &str| {
-            let (name, value) = line.split_once(' ').unwrap();
-            (name.to_owned(), value.to_owned())
-        };
-        let (found, name) = split(lines.next()?);
-        (found == kind).then(|| Self {
-            name,
-            fields: lines.map(split).collect(),
-        })
-    }
-
-    pub fn field(&self, name: &str) -> &str {
-        self.optional(name)
-            .unwrap_or_else(|| panic!("{} has no field {name}", self.name))
-    }
-
-    fn optional(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.fields.iter().find(|(found, _)| found == name)?;
-        Some(value)
-    }
-
-    fn clock(&self, name: &str) -> Clock {
-        Clock::from_nanos(self.field(name).parse().unwrap())
-    }
-
-    fn key(&self) -> LccpKey {
-        LccpKey::from_words(self.key_words())
-    }
-
-    /// Both words of the key.
-    pub fn key_words(&self) -> [u64; 2] {
-        let (k0, k1) = self.field("key").split_once(' ').unwrap();
-        [k0, k1].map(|word| u64::from_str_radix(word, 16).unwrap())
-    }
-
     fn is_ipv4(&self) -> bool {
         let client = self.optional("client").unwrap_or("0.0.0.0 0");
         let (address, _) = client.split_once(' ').unwrap();
         address.parse::<IpAddr>().unwrap().is_ipv4()
-    }
-
-    fn pair(&self) -> NodePair {
-        let address = |name| self.field(name).parse().unwrap();
-        NodePair {
-            from: address("from"),
-            to: address("to"),
-        }
-    }
-
-    fn packet(&self) -> Vec<u8> {
-        self.optional("packet").map(unhex).unwrap_or_default()
     }
 
     /// The frame that `wrap` makes of this vector. Bytes behind the carried packet are padding of the link layer.
@@ -274,7 +227,7 @@ impl Vector {
             padding = packet.len() - length;
             packet.truncate(length);
         }
-        let body = [unhex(self.field("bytes")), packet].concat();
+        let body = [self.bytes("bytes"), packet].concat();
         let pair = self.pair();
         let packet = ip_packet(IpNumber(253), pair.from, pair.to, &body);
         padded(
@@ -285,7 +238,7 @@ impl Vector {
 
     fn prepare(&self, node: &Node, now: Clock) {
         node.change(|settings| settings.address = mapped(self.pair().to));
-        node.share_with(&[(self.pair().from, self.key(), true)]);
+        node.share_with(&[(self.pair().from, self.lccp_key(), true)]);
         node.set_clock(self.steady(now));
     }
 
@@ -313,7 +266,7 @@ impl Vector {
 
     /// Checks that `baton-wire` opens what the program sealed, with the same flow, TCB part and packet.
     fn came_back(&self, node: &Node, seen: &Seen) {
-        let keys = Keys::only(self.key());
+        let keys = Keys::only(self.lccp_key());
         let open = |frame: &[u8]| {
             let address = |at| <[u8; 4]>::try_from(&frame[at..at + 4]).unwrap().into();
             let pair = NodePair {
@@ -339,26 +292,4 @@ impl Vector {
             self.name
         );
     }
-}
-
-/// Returns all records of one kind. There must be at least `at_least` of them, so that a slip in reading the file
-/// cannot leave a test without anything to check.
-pub fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
-    let text = include_str!("../../../wire/vectors/lccp.txt");
-    let found: Vec<_> = text
-        .split("\n\n")
-        .filter_map(|record| Vector::parse(record, kind))
-        .collect();
-    assert!(found.len() >= at_least, "{} {kind} vectors", found.len());
-    found
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    if text == "-" {
-        return Vec::new();
-    }
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-        .collect()
 }

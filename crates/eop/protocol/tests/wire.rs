@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../../wire/vectors/reader.rs"]
+mod reader;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,6 +14,7 @@ use eop_protocol::wire::{
     Token, parse,
 };
 use proptest::prelude::*;
+use reader::{Vector, hex, unhex};
 
 #[test]
 fn tokens_agree() {
@@ -252,45 +256,17 @@ proptest! {
     }
 }
 
-struct Vector {
-    name: String,
-    fields: BTreeMap<String, String>,
-}
-
-/// The vectors of one kind. There must be `count`, so that none is skipped unnoticed.
-fn vectors(kind: &str, count: usize) -> Vec<Vector> {
-    let text = include_str!("../vectors/eop.txt");
-    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-    let found: Vec<Vector> = lines
-        .split(|line| line.is_empty())
-        .filter_map(|record| {
-            let (first, fields) = record.split_first()?;
-            let name = first.strip_prefix(kind)?.strip_prefix(' ')?;
-            let fields = fields.iter().map(|line| {
-                let (word, value) = line.split_once(' ').unwrap();
-                (word.to_owned(), value.to_owned())
-            });
-            Some(Vector {
-                name: name.to_owned(),
-                fields: fields.collect(),
-            })
-        })
-        .collect();
-    assert_eq!(found.len(), count, "vectors of kind {kind}");
-    found
+fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
+    reader::vectors(include_str!("../vectors/eop.txt"), kind, at_least)
 }
 
 impl Vector {
-    fn field(&self, name: &str) -> &str {
-        &self.fields[name]
-    }
-
     fn address(&self, name: &str) -> IpAddr {
         self.field(name).parse().unwrap()
     }
 
     fn place(&self, name: &str) -> Option<SocketAddr> {
-        let (address, port) = self.fields.get(name)?.split_once(' ').unwrap();
+        let (address, port) = self.optional(name)?.split_once(' ').unwrap();
         Some(SocketAddr::new(
             address.parse().unwrap(),
             port.parse().unwrap(),
@@ -299,8 +275,7 @@ impl Vector {
 
     fn head(&self) -> (Head, u32) {
         let token = self
-            .fields
-            .get("token")
+            .optional("token")
             .map(|token| Token::from_bytes(unhex(token).try_into().unwrap()));
         let head = match self.field("op") {
             "normal" => Head::Normal,
@@ -308,7 +283,7 @@ impl Vector {
                 target: self.place("target").unwrap(),
                 answers: self.field("answers") == "yes",
                 token,
-                taken: (self.fields.get("taken")).map(|taken| taken.parse().unwrap()),
+                taken: (self.optional("taken")).map(|taken| taken.parse().unwrap()),
             }),
             "hello" => Head::Hello(Hello {
                 token,
@@ -319,15 +294,4 @@ impl Vector {
         };
         (head, self.field("slen").parse().unwrap())
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-        .collect()
 }

@@ -1,6 +1,8 @@
 //! Encodes and decodes the vectors of `vectors/forwarding.txt`.
 
-use std::collections::BTreeMap;
+#[path = "../../../../wire/vectors/reader.rs"]
+mod reader;
+
 use std::net::IpAddr;
 
 use baton_saps_protocol::wire::{
@@ -8,6 +10,7 @@ use baton_saps_protocol::wire::{
     TakenPort, Way,
 };
 use baton_wire::Endpoint;
+use reader::Vector;
 
 #[test]
 fn frames_encode_to_these_bytes() {
@@ -56,50 +59,12 @@ fn decode(bytes: &[u8]) -> (Result<Option<(u32, Frame)>, FrameError>, Decoder) {
     (decoder.next(), decoder)
 }
 
-struct Vector {
-    name: String,
-    fields: BTreeMap<String, String>,
-}
-
-/// All records of one kind. There must be at least `at_least`, so that none is skipped unnoticed.
 fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
     let text = include_str!("../../vectors/forwarding.txt");
-    let found: Vec<_> = (text.split("\n\n"))
-        .filter_map(|record| Vector::parse(record, kind))
-        .collect();
-    assert!(found.len() >= at_least, "{} {kind} vectors", found.len());
-    found
+    reader::vectors(text, kind, at_least)
 }
 
 impl Vector {
-    fn parse(record: &str, kind: &str) -> Option<Self> {
-        let mut lines = record.lines().filter(|line| !line.starts_with('#'));
-        let name = lines.next()?.strip_prefix(kind)?.trim().to_owned();
-        let fields = lines
-            .map(|line| line.split_once(' ').unwrap())
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect();
-        Some(Self { name, fields })
-    }
-
-    fn field(&self, name: &str) -> &str {
-        let found = self.fields.get(name);
-        found.unwrap_or_else(|| panic!("{}: no {name}", self.name))
-    }
-
-    fn number<T: std::str::FromStr>(&self, name: &str) -> T {
-        let value = self.field(name).parse();
-        value.unwrap_or_else(|_| panic!("{}: {name} is no number", self.name))
-    }
-
-    fn bytes(&self, name: &str) -> Vec<u8> {
-        let text = self.field(name);
-        (0..text.len())
-            .step_by(2)
-            .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
-            .collect()
-    }
-
     fn endpoint(&self, name: &str) -> Endpoint {
         let (address, port) = self.field(name).split_once(' ').unwrap();
         Endpoint {
@@ -133,7 +98,7 @@ impl Vector {
     }
 
     fn way(&self) -> Way {
-        if self.fields.contains_key("to") {
+        if self.optional("to").is_some() {
             return Way::Out {
                 to: self.endpoint("to"),
                 options: self.options(),

@@ -92,7 +92,7 @@ fn hashes_are_those_of_the_vectors() {
     for vector in vectors("path-hash", 7) {
         let path = vector.field("path");
         let output = u64::from_str_radix(vector.field("output"), 16).unwrap();
-        node.change(|settings| settings.hash_key = vector.key_words());
+        node.change(|settings| settings.hash_key = vector.key("key"));
         for (hash, class) in [(output, LARGE), (output ^ 1, SMALL)] {
             let only = [(HTTP_SERVICE, hash)];
             node.routing().set_large(&only.into()).unwrap();
