@@ -10,7 +10,7 @@ use zerocopy::IntoBytes as _;
 
 use crate::keys::tag::{TAG_BYTES, TAGGED_BYTES};
 use crate::{
-    Clock, LccpKey, Message, NodePair, Ready, Reply, ShortAddress, keys::tag::tag, messages::body,
+    Clock, Flow, LccpKey, Message, NodePair, ShortAddress, keys::tag::tag, messages::body,
 };
 
 /// The bytes of `message` from one node of the `pair` to the other, tagged under `key` and dated `clock`. Behind the
@@ -22,40 +22,14 @@ pub fn encode(
     key: &LccpKey,
     pair: NodePair,
 ) -> Vec<u8> {
-    let body = match message {
-        Message::Hello(hello) => body::write(hello),
-        Message::Again(numbers) => numbers.write(),
-        Message::Query(query) => query.body(),
-        Message::Reply(reply) => reply.body(),
-        Message::Tcbs(batch) => batch.write(),
-        Message::Taken(taken) => taken.write(),
-        Message::Candidate(candidate) => candidate.write(),
-        Message::Order(order) => order.body(),
-        Message::Account(account) => account.body(),
-        Message::Resume(resume) => resume.body(),
-        Message::Ready(ready) => ready.body(),
-        Message::Heads(heads) => heads.write(),
-        Message::Adopt { .. }
-        | Message::Refused { .. }
-        | Message::AdoptAgain { .. }
-        | Message::ForwardKept { .. }
-        | Message::Received { .. }
-        | Message::Forward { .. }
-        | Message::None { .. }
-        | Message::Claim { .. }
-        | Message::Moved { .. }
-        | Message::Sync { .. }
-        | Message::Yield { .. }
-        | Message::Yielded { .. }
-        | Message::Alive { .. } => Vec::new(),
-    };
+    let (fields, body) = parts(message);
     let header = LccpHeader {
         version: const { byte(LCCP_VERSION) },
         receptor: byte(message.receptor().number()),
         // No truncation: the body is at most LCCP_MAX_RESUME, 1400.
         be_body_length: (body.len() as u16).to_be(),
         be_clock: clock.as_nanos().to_be(),
-        ..fields(message)
+        ..fields
     };
 
     let mut bytes = header.as_bytes().to_vec();
@@ -65,195 +39,140 @@ pub fn encode(
     bytes
 }
 
-/// The flags that say whether a packet comes without its data.
-fn cut(is_cut: bool) -> u8 {
-    if is_cut {
-        const { byte(LCCP_FLAG_HEADERS) }
-    } else {
-        0
-    }
-}
-
-/// The header with the fields that depend on the message; all other fields are zero.
-fn fields(message: &Message) -> LccpHeader {
-    let blank = LccpHeader::default();
+/// The header with the fields that depend on the message, all others being zero, and the body.
+fn parts(message: &Message) -> (LccpHeader, Vec<u8>) {
     match *message {
-        Message::Adopt { flow, tcb, asker } => LccpHeader {
-            command: const { byte(LCCP_ADOPT) },
-            flow: flow.into(),
+        Message::Adopt { flow, tcb, asker } => bare(LccpHeader {
             tcb: tcb.into(),
             be_data: word(asker),
-            ..blank
-        },
+            ..about(flow, LCCP_ADOPT)
+        }),
         Message::AdoptAgain {
             flow,
             tcb,
             asker,
             keeper,
-        } => LccpHeader {
-            command: const { byte(LCCP_ADOPT) },
+        } => bare(LccpHeader {
             flags: const { byte(LCCP_FLAG_KEPT) },
-            flow: flow.into(),
             tcb: LccpTcb {
                 be_resume: u64::from(u32::from_be(word(keeper))).to_be(),
                 ..tcb.into()
             },
             be_data: word(asker),
-            ..blank
-        },
-        Message::Refused { flow, tcb, refusal } => LccpHeader {
-            command: const { byte(LCCP_REFUSED) },
-            flow: flow.into(),
+            ..about(flow, LCCP_ADOPT)
+        }),
+        Message::Refused { flow, tcb, refusal } => bare(LccpHeader {
             tcb: tcb.into(),
             be_data: refusal.number().to_be(),
-            ..blank
-        },
+            ..about(flow, LCCP_REFUSED)
+        }),
         Message::ForwardKept {
             flow,
             keeper,
             attempt,
-        } => LccpHeader {
-            command: const { byte(LCCP_FORWARD) },
+        } => bare(LccpHeader {
             flags: const { byte(LCCP_FLAG_KEPT) },
-            flow: flow.into(),
             tcb: only(attempt),
-            be_data: word(Some(keeper)),
-            ..blank
-        },
-        Message::Received { flow, end } => LccpHeader {
-            command: const { byte(LCCP_RECEIVED) },
-            flags: if end.is_none() {
-                const { byte(LCCP_FLAG_GONE) }
-            } else {
-                0
-            },
-            flow: flow.into(),
+            be_data: keeper.word(),
+            ..about(flow, LCCP_FORWARD)
+        }),
+        Message::Received { flow, end } => bare(LccpHeader {
+            flags: flag(end.is_none(), LCCP_FLAG_GONE),
             be_data: end.unwrap_or_default().to_be(),
-            ..blank
-        },
+            ..about(flow, LCCP_RECEIVED)
+        }),
         Message::Forward {
             flow,
             next,
             attempt,
-        } => LccpHeader {
-            command: const { byte(LCCP_FORWARD) },
-            flow: flow.into(),
+        } => bare(LccpHeader {
             tcb: only(attempt),
             be_data: word(next),
-            ..blank
-        },
+            ..about(flow, LCCP_FORWARD)
+        }),
         Message::None {
             flow,
             attempt,
             is_plain,
-        } => LccpHeader {
-            command: const { byte(LCCP_NONE) },
-            flow: flow.into(),
+        } => bare(LccpHeader {
             tcb: only(attempt),
             be_data: if is_plain { LCCP_NONE_PLAIN.to_be() } else { 0 },
-            ..blank
-        },
+            ..about(flow, LCCP_NONE)
+        }),
         Message::Claim {
             flow,
             asker,
             attempt,
             is_cut,
-        } => LccpHeader {
-            command: const { byte(LCCP_CLAIM) },
-            flags: cut(is_cut),
-            flow: flow.into(),
+        } => bare(LccpHeader {
+            flags: flag(is_cut, LCCP_FLAG_HEADERS),
             tcb: only(attempt),
             be_data: asker.word(),
-            ..blank
-        },
+            ..about(flow, LCCP_CLAIM)
+        }),
         Message::Moved {
             flow,
             tcb,
             next,
             is_cut,
-        } => LccpHeader {
-            command: const { byte(LCCP_MOVED) },
-            flags: cut(is_cut),
-            flow: flow.into(),
+        } => bare(LccpHeader {
+            flags: flag(is_cut, LCCP_FLAG_HEADERS),
             tcb: tcb.into(),
-            be_data: next.map_or(0, ShortAddress::word),
-            ..blank
-        },
-        Message::Hello(_) => LccpHeader {
-            command: const { byte(LCCP_HELLO) },
-            ..blank
-        },
-        Message::Sync { last } => LccpHeader {
-            command: const { byte(LCCP_SYNC) },
-            be_data: u32::from(last).to_be(),
-            ..blank
-        },
-        Message::Again(_) => LccpHeader {
-            command: const { byte(LCCP_AGAIN) },
-            ..blank
-        },
-        Message::Query(ref query) => LccpHeader {
-            command: const { byte(LCCP_QUERY) },
-            flow: query.flow().into(),
-            ..blank
-        },
-        Message::Reply(Reply { flow, .. }) => LccpHeader {
-            command: const { byte(LCCP_REPLY) },
-            flow: flow.into(),
-            ..blank
-        },
-        Message::Tcbs(_) => LccpHeader {
-            command: const { byte(LCCP_TCBS) },
-            ..blank
-        },
-        Message::Taken(_) => LccpHeader {
-            command: const { byte(LCCP_TAKEN) },
-            ..blank
-        },
-        Message::Candidate(_) => LccpHeader {
-            command: const { byte(LCCP_CANDIDATE) },
-            ..blank
-        },
-        Message::Order(_) => LccpHeader {
-            command: const { byte(LCCP_ORDER) },
-            ..blank
-        },
-        Message::Account(_) => LccpHeader {
-            command: const { byte(LCCP_ACCOUNT) },
-            ..blank
-        },
-        Message::Yield { flow, next } => LccpHeader {
-            command: const { byte(LCCP_YIELD) },
-            flow: flow.into(),
             be_data: word(next),
-            ..blank
-        },
-        Message::Yielded { flow, answer } => LccpHeader {
-            command: const { byte(LCCP_YIELD) },
-            flow: flow.into(),
+            ..about(flow, LCCP_MOVED)
+        }),
+        Message::Sync { last } => bare(LccpHeader {
+            be_data: u32::from(last).to_be(),
+            ..only_command(LCCP_SYNC)
+        }),
+        Message::Yield { flow, next } => bare(LccpHeader {
+            be_data: word(next),
+            ..about(flow, LCCP_YIELD)
+        }),
+        Message::Yielded { flow, answer } => bare(LccpHeader {
             be_data: answer.number().to_be(),
-            ..blank
-        },
-        Message::Alive { dead, .. } => LccpHeader {
-            command: const { byte(LCCP_ALIVE) },
+            ..about(flow, LCCP_YIELD)
+        }),
+        Message::Alive { dead, .. } => bare(LccpHeader {
             be_data: u32::from(dead).to_be(),
-            ..blank
-        },
-        Message::Resume(ref resume) => LccpHeader {
-            command: const { byte(LCCP_RESUME) },
-            flow: resume.flow().into(),
-            ..blank
-        },
-        Message::Heads(_) => LccpHeader {
-            command: const { byte(LCCP_HEAD) },
-            ..blank
-        },
-        Message::Ready(Ready { flow, .. }) => LccpHeader {
-            command: const { byte(LCCP_READY) },
-            flow: flow.into(),
-            ..blank
-        },
+            ..only_command(LCCP_ALIVE)
+        }),
+        Message::Hello(ref hello) => (only_command(LCCP_HELLO), body::write(hello)),
+        Message::Again(ref numbers) => (only_command(LCCP_AGAIN), numbers.write()),
+        Message::Query(ref query) => (about(query.flow(), LCCP_QUERY), query.body()),
+        Message::Reply(ref reply) => (about(reply.flow, LCCP_REPLY), reply.body()),
+        Message::Tcbs(ref batch) => (only_command(LCCP_TCBS), batch.write()),
+        Message::Taken(ref taken) => (only_command(LCCP_TAKEN), taken.write()),
+        Message::Candidate(ref candidate) => (only_command(LCCP_CANDIDATE), candidate.write()),
+        Message::Order(ref order) => (only_command(LCCP_ORDER), order.body()),
+        Message::Account(ref account) => (only_command(LCCP_ACCOUNT), account.body()),
+        Message::Resume(ref resume) => (about(resume.flow(), LCCP_RESUME), resume.body()),
+        Message::Heads(ref heads) => (only_command(LCCP_HEAD), heads.write()),
+        Message::Ready(ref ready) => (about(ready.flow, LCCP_READY), ready.body()),
     }
+}
+
+fn only_command(command: u32) -> LccpHeader {
+    LccpHeader {
+        command: byte(command),
+        ..LccpHeader::default()
+    }
+}
+
+fn about(flow: Flow, command: u32) -> LccpHeader {
+    LccpHeader {
+        flow: flow.into(),
+        ..only_command(command)
+    }
+}
+
+/// A message without a body.
+fn bare(header: LccpHeader) -> (LccpHeader, Vec<u8>) {
+    (header, Vec::new())
+}
+
+fn flag(is_set: bool, bit: u32) -> u8 {
+    if is_set { byte(bit) } else { 0 }
 }
 
 fn word(address: Option<ShortAddress>) -> u32 {
