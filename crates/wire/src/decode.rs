@@ -183,7 +183,7 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         LCCP_REFUSED => Message::Refused {
             flow: flow(header)?,
             tcb: tcb(header)?,
-            refusal: Refusal::from_number(u32::from_be(header.be_data)),
+            refusal: Refusal::from_number(u32::from_be(header.be_data)).unwrap_or(Refusal::Other),
         },
         LCCP_FORWARD if u32::from(header.flags) & LCCP_FLAG_KEPT != 0 => Message::ForwardKept {
             flow: flow(header)?,

@@ -3,6 +3,7 @@
 use baton_abi::{LCCP_HELLO_DRAINING, LccpHello, LccpHelloService};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
+use crate::encode::byte;
 use crate::{Address, Clock, Endpoint, Health, Hello, HelloService, Incarnation, Permille};
 
 /// Writes the body. It has at most `LCCP_MAX_BODY` bytes, because the type limits the number of services.
@@ -48,7 +49,7 @@ fn wire_service(service: &HelloService) -> LccpHelloService {
     LccpHelloService {
         cluster: service.cluster.address.octets(),
         be_port: service.cluster.port.to_be(),
-        health: service.health.number(),
+        health: byte(service.health.number()),
         reserved: 0,
         be_connections: service.connections.to_be(),
     }
@@ -60,7 +61,7 @@ fn read_service(service: &LccpHelloService) -> HelloService {
             address: Address::from_octets(service.cluster),
             port: u16::from_be(service.be_port),
         },
-        health: Health::from_number(service.health),
+        health: Health::from_number(service.health.into()).unwrap_or(Health::Unknown),
         connections: u32::from_be(service.be_connections),
     }
 }

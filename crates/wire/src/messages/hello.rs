@@ -5,7 +5,7 @@ use baton_abi::{
     LccpHelloService,
 };
 
-use crate::encode::byte;
+use super::numbered::numbered;
 use crate::{Endpoint, Error, Incarnation};
 
 /// A heartbeat.
@@ -103,34 +103,15 @@ pub struct HelloService {
     pub connections: u32,
 }
 
-/// What a node knows of its local server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Health {
-    /// No verdict yet.
-    Unknown,
-    /// The server answers.
-    Passing,
-    /// The server does not answer.
-    Failing,
-}
-
-impl Health {
-    /// Its number in a message (`enum lccp_health`).
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::Unknown => const { byte(LCCP_HEALTH_UNKNOWN) },
-            Self::Passing => const { byte(LCCP_HEALTH_PASSING) },
-            Self::Failing => const { byte(LCCP_HEALTH_FAILING) },
-        }
-    }
-
-    /// The health with this number. A number that this version does not know reads as unknown.
-    pub(crate) fn from_number(number: u8) -> Self {
-        match u32::from(number) {
-            LCCP_HEALTH_PASSING => Self::Passing,
-            LCCP_HEALTH_FAILING => Self::Failing,
-            _ => Self::Unknown,
-        }
+numbered! {
+    /// What a node knows of its local server (`enum lccp_health`).
+    pub enum Health {
+        /// No verdict yet.
+        Unknown = LCCP_HEALTH_UNKNOWN,
+        /// The server answers.
+        Passing = LCCP_HEALTH_PASSING,
+        /// The server does not answer.
+        Failing = LCCP_HEALTH_FAILING,
     }
 }
 

@@ -7,6 +7,7 @@ use baton_abi::{
 };
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
+use super::numbered::numbered;
 use crate::{Error, Flow, HeadDigest};
 
 /// How far a response has come, and what is known about it.
@@ -142,57 +143,27 @@ pub struct Ready {
     pub length: Option<u64>,
 }
 
-/// The outcome of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// The response is here, and waits for its connection.
-    Ready,
-    /// The connection has come, and its response goes on.
-    Begun,
-    /// The client already has the whole response.
-    Complete,
-    /// The server here does not answer.
-    Unreachable,
-    /// The server answers with a status whose content is not known to be the same.
-    Status,
-    /// The server does not say how long its answer is.
-    NoLength,
-    /// The server's answer is shorter than what the client has, or 4 GiB or longer.
-    Length,
-    /// The server's answer is known to be a different response.
-    Differs,
-    /// Too many responses are resumed from here, or the reason is one that this version does not know.
-    Full,
-}
-
-impl Outcome {
-    /// Its number in a message (`enum lccp_outcome`).
-    pub const fn number(self) -> u32 {
-        match self {
-            Self::Ready => LCCP_OUTCOME_READY,
-            Self::Begun => LCCP_OUTCOME_BEGUN,
-            Self::Complete => LCCP_OUTCOME_COMPLETE,
-            Self::Unreachable => LCCP_OUTCOME_UNREACHABLE,
-            Self::Status => LCCP_OUTCOME_STATUS,
-            Self::NoLength => LCCP_OUTCOME_NO_LENGTH,
-            Self::Length => LCCP_OUTCOME_LENGTH,
-            Self::Differs => LCCP_OUTCOME_DIFFERS,
-            Self::Full => LCCP_OUTCOME_FULL,
-        }
-    }
-
-    const fn from_number(number: u32) -> Self {
-        match number {
-            LCCP_OUTCOME_READY => Self::Ready,
-            LCCP_OUTCOME_BEGUN => Self::Begun,
-            LCCP_OUTCOME_COMPLETE => Self::Complete,
-            LCCP_OUTCOME_UNREACHABLE => Self::Unreachable,
-            LCCP_OUTCOME_STATUS => Self::Status,
-            LCCP_OUTCOME_NO_LENGTH => Self::NoLength,
-            LCCP_OUTCOME_LENGTH => Self::Length,
-            LCCP_OUTCOME_DIFFERS => Self::Differs,
-            _ => Self::Full,
-        }
+numbered! {
+    /// The outcome of an order (`enum lccp_outcome`).
+    pub enum Outcome {
+        /// The response is here, and waits for its connection.
+        Ready = LCCP_OUTCOME_READY,
+        /// The connection has come, and its response goes on.
+        Begun = LCCP_OUTCOME_BEGUN,
+        /// The client already has the whole response.
+        Complete = LCCP_OUTCOME_COMPLETE,
+        /// The server here does not answer.
+        Unreachable = LCCP_OUTCOME_UNREACHABLE,
+        /// The server answers with a status whose content is not known to be the same.
+        Status = LCCP_OUTCOME_STATUS,
+        /// The server does not say how long its answer is.
+        NoLength = LCCP_OUTCOME_NO_LENGTH,
+        /// The server's answer is shorter than what the client has, or 4 GiB or longer.
+        Length = LCCP_OUTCOME_LENGTH,
+        /// The server's answer is known to be a different response.
+        Differs = LCCP_OUTCOME_DIFFERS,
+        /// Too many responses are resumed from here, or the reason is one that this version does not know.
+        Full = LCCP_OUTCOME_FULL,
     }
 }
 
@@ -214,7 +185,7 @@ impl Ready {
         Some(Self {
             flow,
             number: u64::from_be(ready.be_number),
-            outcome: Outcome::from_number(u32::from_be(ready.be_outcome)),
+            outcome: Outcome::from_number(u32::from_be(ready.be_outcome)).unwrap_or(Outcome::Full),
             digest: HeadDigest::read(ready.be_digest, 0),
             length: known(ready.be_length),
         })
