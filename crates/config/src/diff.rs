@@ -154,7 +154,7 @@ fn candidates(config: &Config) -> String {
         None => "none".into(),
         Some(failover) => {
             let names: Vec<&str> = failover.candidates.iter().map(NodeName::as_str).collect();
-            let address = failover.address.name();
+            let address = failover.address;
             format!("candidates {} with address {address}", names.join(", "))
         }
     }
@@ -171,7 +171,7 @@ fn channels(config: &Config) -> String {
     let io = config.io_server().map(|node| node.address.to_string());
     format!(
         "network {} at {} port {} with addresses {} and a buffer of {} bytes",
-        forwarding.network.name(),
+        forwarding.network,
         io.unwrap_or_default(),
         forwarding.port,
         addresses.join(", "),

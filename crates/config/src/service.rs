@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use crate::reading::document::suggestion;
 use crate::reading::field::{Parsed, parse, parse_list};
 use crate::reading::problem::Problem;
 use crate::reading::raw::RawService;
@@ -36,6 +35,7 @@ use crate::values::duration;
 use crate::values::members::Members;
 use crate::values::name::{NodeName, ServiceName};
 use crate::values::number::in_range;
+use crate::values::words::words;
 
 /// A cluster address and a port that clients reach, and the data servers that serve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,6 +129,14 @@ pub enum Handover {
     Never,
 }
 
+words!(
+    Handover,
+    "handover",
+    AsNeeded = "as-needed",
+    EveryRequest = "every-request",
+    Never = "never",
+);
+
 /// When a connection is split off to its data server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
@@ -137,6 +145,8 @@ pub enum Split {
     /// At the end of the handshake, for protocols in which the server speaks first.
     Ack,
 }
+
+words!(Split, "split", Request = "request", Ack = "ack");
 
 /// The values of a service that could be read; see [`crate::sections::node::Draft`].
 pub(crate) struct Draft {
@@ -187,12 +197,8 @@ impl Draft {
         })
         .required(report, header.clone(), || missing("port", "80"));
         let policy = parse(report, "policy", raw.policy, |text| text.parse());
-        let split = parse(report, "split", raw.split, |text| {
-            one_of("split", &text, SPLITS)
-        });
-        let handover = parse(report, "handover", raw.handover, |text| {
-            one_of("handover", &text, HANDOVERS)
-        });
+        let split = parse(report, "split", raw.split, |text| text.parse());
+        let handover = parse(report, "handover", raw.handover, |text| text.parse());
         let head_timeout = parse(report, "head_timeout", raw.head_timeout, |text| {
             duration::parse("head_timeout", &text, HEAD_TIMEOUT)
         });
@@ -304,23 +310,3 @@ impl Nodes {
 const HEAD_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
 /// The default of nginx (`client_header_timeout`).
 const DEFAULT_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-
-const HANDOVERS: &[(&str, Handover)] = &[
-    ("as-needed", Handover::AsNeeded),
-    ("every-request", Handover::EveryRequest),
-    ("never", Handover::Never),
-];
-
-const SPLITS: &[(&str, Split)] = &[("request", Split::Request), ("ack", Split::Ack)];
-
-/// The value that `words` gives for `text`, or a problem that lists the known words for `key`.
-pub(crate) fn one_of<T: Copy>(key: &str, text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
-    if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
-        return Ok(*value);
-    }
-    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-    Err(Problem::new(
-        format!("there is no {key} \"{}\"", text.escape_debug()),
-        suggestion(text, &known),
-    ))
-}

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use crate::reading::document::suggestion;
 use crate::reading::field::{Parsed, parse, parse_list};
-use crate::reading::problem::Problem;
 use crate::reading::raw::RawFailover;
 use crate::reading::report::Report;
 use crate::values::duration;
 use crate::values::name::NodeName;
+use crate::values::words::words;
 
 /// Several connection servers of which one at a time, the one in front, has the cluster addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,16 +37,13 @@ pub enum FrontAddress {
     Routed,
 }
 
-impl FrontAddress {
-    /// The name of this way in the file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Managed => "managed",
-            Self::External => "external",
-            Self::Routed => "routed",
-        }
-    }
-}
+words!(
+    FrontAddress,
+    "address =",
+    Managed = "managed",
+    External = "external",
+    Routed = "routed",
+);
 
 const SPAN: RangeInclusive<Duration> = Duration::from_millis(40)..=Duration::from_secs(60);
 const DETECTION: Duration = Duration::from_millis(300);
@@ -70,7 +66,7 @@ impl Draft {
             duration::parse("detection", &text, SPAN)
         });
         let preempt = parse(report, "preempt", raw.preempt, Ok);
-        let address = parse(report, "address", raw.address, |text| address(&text));
+        let address = parse(report, "address", raw.address, |text| text.parse());
         Self {
             header,
             candidates,
@@ -89,19 +85,4 @@ impl Draft {
             address: self.address?,
         })
     }
-}
-
-fn address(text: &str) -> Result<FrontAddress, Problem> {
-    let all = [
-        FrontAddress::Managed,
-        FrontAddress::External,
-        FrontAddress::Routed,
-    ];
-    let found = all.into_iter().find(|one| one.name() == text);
-    found.ok_or_else(|| {
-        Problem::new(
-            format!("there is no address = \"{}\"", text.escape_debug()),
-            suggestion(text, &all.map(FrontAddress::name)),
-        )
-    })
 }

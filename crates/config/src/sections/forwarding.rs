@@ -6,15 +6,14 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use crate::reading::document::suggestion;
 use crate::reading::field::{parse, parse_list};
 use crate::reading::problem::Problem;
 use crate::reading::raw::RawForwarding;
 use crate::reading::report::Report;
-use crate::service::one_of;
 use crate::values::address::ClusterAddress;
 use crate::values::number::in_range;
 use crate::values::size;
+use crate::values::words::words;
 
 /// The settings that the I/O server and the application nodes have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,24 +45,15 @@ pub enum ForwardingPolicy {
     Client,
 }
 
-impl ForwardingPolicy {
-    const ALL: [Self; 4] = [
-        Self::RoundRobin,
-        Self::Weighted,
-        Self::LeastLoaded,
-        Self::Client,
-    ];
-
-    /// The name of the policy in the file, the same as for a pool.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "round-robin",
-            Self::Weighted => "weighted",
-            Self::LeastLoaded => "least-loaded",
-            Self::Client => "client",
-        }
-    }
-}
+// The words are those of a pool's policies.
+words!(
+    ForwardingPolicy,
+    "policy",
+    RoundRobin = "round-robin",
+    Weighted = "weighted",
+    LeastLoaded = "least-loaded",
+    Client = "client",
+);
 
 /// The transport of channels between an I/O server and application nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,15 +64,7 @@ pub enum ForwardingNetwork {
     Quic,
 }
 
-impl ForwardingNetwork {
-    /// The name of the transport in the file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Quic => "quic",
-        }
-    }
-}
+words!(ForwardingNetwork, "network =", Tcp = "tcp", Quic = "quic");
 
 /// The default port. It is not registered, and no common daemon uses it.
 const PORT: NonZeroU16 = NonZeroU16::new(7727).expect("it is not 0");
@@ -105,15 +87,12 @@ impl Draft {
     pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawForwarding>) -> Self {
         let header = raw.span();
         let raw = raw.into_inner();
-        let network = parse(report, "network", raw.network, |text| network(&text));
+        let network = parse(report, "network", raw.network, |text| text.parse());
         let port = parse(report, "port", raw.port, |value| {
             in_range::<u16>("port", value, 1..=65535)
         });
         let buffer = parse(report, "buffer", raw.buffer, |text| buffer(&text));
-        let policy = parse(report, "policy", raw.policy, |text| {
-            let all = ForwardingPolicy::ALL.map(|policy| (policy.name(), policy));
-            one_of("policy", &text, &all)
-        });
+        let policy = parse(report, "policy", raw.policy, |text| text.parse());
         let addresses = parse_list(report, "addresses", raw.addresses, |text| text.parse());
         let example = "addresses = [\"192.0.2.100\"], what clients know the cluster by";
         let addresses = addresses.required(report, header.clone(), || {
@@ -144,17 +123,6 @@ impl Draft {
             policy: self.policy?,
         })
     }
-}
-
-fn network(text: &str) -> Result<ForwardingNetwork, Problem> {
-    let all = [ForwardingNetwork::Tcp, ForwardingNetwork::Quic];
-    let found = all.into_iter().find(|one| one.name() == text);
-    found.ok_or_else(|| {
-        Problem::new(
-            format!("there is no network = \"{}\"", text.escape_debug()),
-            suggestion(text, &all.map(ForwardingNetwork::name)),
-        )
-    })
 }
 
 fn buffer(text: &str) -> Result<u64, Problem> {

@@ -1,10 +1,6 @@
 //! `xdp` of a node: how the program of a connection server or switch runs on its interface.
 
-use std::fmt;
-use std::str::FromStr;
-
-use crate::reading::problem::Problem;
-use crate::service::one_of;
+use crate::values::words::words;
 
 /// The mode in which the XDP program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,29 +14,10 @@ pub enum Xdp {
     Generic,
 }
 
-const ALL: [Xdp; 3] = [Xdp::Native, Xdp::Auto, Xdp::Generic];
-
-impl Xdp {
-    /// The name of the mode in the file.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Auto => "auto",
-            Self::Generic => "generic",
-        }
-    }
-}
-
-impl fmt::Display for Xdp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Xdp {
-    type Err = Problem;
-
-    fn from_str(text: &str) -> Result<Self, Problem> {
-        one_of("xdp", text, &ALL.map(|xdp| (xdp.as_str(), xdp)))
-    }
-}
+words!(
+    Xdp,
+    "xdp",
+    Native = "native",
+    Auto = "auto",
+    Generic = "generic",
+);

@@ -12,9 +12,9 @@ use crate::reading::field::{Field, Parsed, parse};
 use crate::reading::problem::Problem;
 use crate::reading::raw::RawHealth;
 use crate::reading::report::Report;
-use crate::service::one_of;
 use crate::values::duration;
 use crate::values::number::in_range;
+use crate::values::words::one_of;
 
 /// How a data server checks its own local server.
 #[derive(Clone, Debug, PartialEq, Eq)]

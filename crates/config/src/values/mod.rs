@@ -8,3 +8,4 @@ pub mod members;
 pub mod name;
 pub mod number;
 pub mod size;
+pub mod words;

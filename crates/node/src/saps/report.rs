@@ -20,7 +20,7 @@ pub(super) fn status(daemon: &Daemon) -> Status {
             });
             let counters = named(report.counters.all()).chain(named(report.channels.all()));
             let policy = (daemon.local.config.forwarding.as_ref())
-                .map_or("", |forwarding| forwarding.policy.name());
+                .map_or("", |forwarding| forwarding.policy.as_str());
             let forwarding = Forwarding {
                 policy: policy.into(),
                 taken: taken(&report.taken),
@@ -102,7 +102,9 @@ fn shown(daemon: &Daemon, channels: Vec<ChannelReport>, ports: Vec<Port>) -> For
     };
     let section = config.forwarding.as_ref();
     Forwarding {
-        network: section.map_or("", |section| section.network.name()).into(),
+        network: section
+            .map_or("", |section| section.network.as_str())
+            .into(),
         addresses: (section.iter().flat_map(|section| &section.addresses))
             .map(ToString::to_string)
             .collect(),

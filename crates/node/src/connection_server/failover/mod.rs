@@ -339,7 +339,7 @@ impl Daemon {
         let Some(running) = self.failover() else {
             let takes_part = failover.candidates.contains(&local.me.name);
             return takes_part.then(|| status::Failover {
-                state: failover.address.name().into(),
+                state: failover.address.to_string(),
                 candidates,
                 ..status::Failover::default()
             });
