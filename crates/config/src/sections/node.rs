@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use crate::reading::document::suggestion;
 use crate::reading::field::{List, Parsed, parse, parse_list};
 use crate::reading::problem::Problem;
 use crate::reading::raw::RawNode;
@@ -15,6 +14,7 @@ use crate::values::interfaces::Names;
 use crate::values::mac::MacAddress;
 use crate::values::name::{InterfaceName, NodeName};
 use crate::values::number::in_range;
+use crate::values::words::one_of;
 
 /// One machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,139 +40,97 @@ pub struct Node {
 
 /// What a node does in the cluster: at least one role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Roles {
-    cs: bool,
-    ds: bool,
-    dispatcher: bool,
-    switch: bool,
-    io: bool,
-    app: bool,
-}
+pub struct Roles(u8);
+
+/// Each role by its name in the file.
+const NAMED: &[(&str, Roles)] = &[
+    ("cs", Roles::CS),
+    ("ds", Roles::DS),
+    ("dispatcher", Roles::DISPATCHER),
+    ("switch", Roles::SWITCH),
+    ("io", Roles::IO),
+    ("app", Roles::APP),
+];
 
 impl Roles {
-    const NONE: Self = Self {
-        cs: false,
-        ds: false,
-        dispatcher: false,
-        switch: false,
-        io: false,
-        app: false,
-    };
     /// Connection server only.
-    pub const CS: Self = Self {
-        cs: true,
-        ..Self::NONE
-    };
+    pub const CS: Self = Self(1);
     /// Data server only.
-    pub const DS: Self = Self {
-        ds: true,
-        ..Self::NONE
-    };
+    pub const DS: Self = Self(1 << 1);
     /// Dispatcher only.
-    pub const DISPATCHER: Self = Self {
-        dispatcher: true,
-        ..Self::NONE
-    };
+    pub const DISPATCHER: Self = Self(1 << 2);
     /// Switch only: it can be nothing else.
-    pub const SWITCH: Self = Self {
-        switch: true,
-        ..Self::NONE
-    };
+    pub const SWITCH: Self = Self(1 << 3);
     /// I/O server only: it can be nothing else.
-    pub const IO: Self = Self {
-        io: true,
-        ..Self::NONE
-    };
+    pub const IO: Self = Self(1 << 4);
     /// Application node only: it can be nothing else.
-    pub const APP: Self = Self {
-        app: true,
-        ..Self::NONE
-    };
+    pub const APP: Self = Self(1 << 5);
     /// Connection server and data server at once.
-    pub const CS_AND_DS: Self = Self {
-        ds: true,
-        ..Self::CS
-    };
+    pub const CS_AND_DS: Self = Self(Self::CS.0 | Self::DS.0);
+
+    /// Whether both have a role in common.
+    fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
 
     /// Whether the node is a connection server.
     pub fn is_cs(self) -> bool {
-        self.cs
+        self.meets(Self::CS)
     }
 
     /// Whether the node is a data server.
     pub fn is_ds(self) -> bool {
-        self.ds
+        self.meets(Self::DS)
     }
 
     /// Whether data servers ask the node which data server is to serve a request.
     pub fn is_dispatcher(self) -> bool {
-        self.dispatcher
+        self.meets(Self::DISPATCHER)
     }
 
     /// Whether the node needs to know which data servers are alive, because it sends connections to them.
     pub fn needs_liveness(self) -> bool {
-        self.cs || self.ds
+        self.meets(Self::CS_AND_DS)
     }
 
     /// Whether the node is in front of the connection servers. It has no other role then.
     pub fn is_switch(self) -> bool {
-        self.switch
+        self.meets(Self::SWITCH)
     }
 
     /// Whether the node has the cluster addresses and the TCP of application nodes. It has no other role then.
     pub fn is_io(self) -> bool {
-        self.io
+        self.meets(Self::IO)
     }
 
     /// Whether programs on the node have virtual sockets. It has no other role then.
     pub fn is_app(self) -> bool {
-        self.app
+        self.meets(Self::APP)
     }
 
     /// Whether one of the roles allows no other role beside it.
     fn is_alone(self) -> bool {
-        self.switch || self.io || self.app
+        self.is_switch() || self.is_io() || self.is_app()
     }
 
     /// The names of the roles in the file.
     pub fn names(self) -> Vec<&'static str> {
-        let all = [
-            (self.cs, "cs"),
-            (self.ds, "ds"),
-            (self.dispatcher, "dispatcher"),
-            (self.switch, "switch"),
-            (self.io, "io"),
-            (self.app, "app"),
-        ];
-        let has = all.iter().filter(|(has, _)| *has);
-        has.map(|(_, name)| *name).collect()
+        let has = NAMED.iter().filter(|(_, role)| self.meets(*role));
+        has.map(|(name, _)| *name).collect()
     }
 
     /// The roles that the BPF programs know, as bits of `enum role` in `bpf/abi/settings.h`.
     pub fn bits(self) -> u8 {
-        let bit = |has: bool, bit: u32| if has { bit } else { 0 };
-        let bits = bit(self.cs, baton_abi::ROLE_CS)
-            | bit(self.ds, baton_abi::ROLE_DS)
-            | bit(self.switch, baton_abi::ROLE_SWITCH);
+        let bit = |role, bit: u32| if self.meets(role) { bit } else { 0 };
+        let bits = bit(Self::CS, baton_abi::ROLE_CS)
+            | bit(Self::DS, baton_abi::ROLE_DS)
+            | bit(Self::SWITCH, baton_abi::ROLE_SWITCH);
         bits as u8
     }
 
     /// The roles of both; `None` if they have a role in common.
     fn and(self, other: Self) -> Option<Self> {
-        let twice = self.cs && other.cs
-            || self.ds && other.ds
-            || self.dispatcher && other.dispatcher
-            || self.switch && other.switch
-            || self.io && other.io
-            || self.app && other.app;
-        (!twice).then_some(Self {
-            cs: self.cs || other.cs,
-            ds: self.ds || other.ds,
-            dispatcher: self.dispatcher || other.dispatcher,
-            switch: self.switch || other.switch,
-            io: self.io || other.io,
-            app: self.app || other.app,
-        })
+        (!self.meets(other)).then_some(Self(self.0 | other.0))
     }
 }
 
@@ -363,18 +321,7 @@ const ROLES: &str =
     "[\"cs\"], [\"ds\"], [\"cs\", \"ds\"] or [\"switch\"], or [\"io\"] or [\"app\"]";
 
 fn role(text: String) -> Result<Roles, Problem> {
-    match text.as_str() {
-        "cs" => Ok(Roles::CS),
-        "ds" => Ok(Roles::DS),
-        "dispatcher" => Ok(Roles::DISPATCHER),
-        "switch" => Ok(Roles::SWITCH),
-        "io" => Ok(Roles::IO),
-        "app" => Ok(Roles::APP),
-        _ => Err(Problem::new(
-            format!("there is no role \"{}\"", text.escape_debug()),
-            suggestion(&text, &["cs", "ds", "dispatcher", "switch", "io", "app"]),
-        )),
-    }
+    one_of("role", &text, NAMED)
 }
 
 fn combine(report: &mut Report<'_>, roles: Spanned<Vec<Spanned<Roles>>>) -> Parsed<Roles> {
