@@ -17,7 +17,7 @@ use toml::Spanned;
 use crate::reading::field::Parsed;
 use crate::reading::problem::Problem;
 use crate::reading::report::Report;
-use crate::sections::node::{self, Node};
+use crate::sections::node::{self, Node, Roles};
 use crate::service::policy::Policy;
 use crate::service::{self, Nodes, Service};
 use crate::values::members::Members;
@@ -107,15 +107,10 @@ fn limits(report: &mut Report<'_>, nodes: &[node::Draft], services: &[service::D
 }
 
 fn some_connection_server(report: &mut Report<'_>, nodes: &[node::Draft]) {
-    // A node whose roles could not be read may be a connection server.
-    let possible = |node: &node::Draft| {
-        let roles = node.roles.as_ref();
-        // A cluster of application nodes has an I/O server instead; `whole::forwarding` checks that.
-        roles.is_none_or(|roles| {
-            roles.get_ref().is_cs() || roles.get_ref().is_io() || roles.get_ref().is_app()
-        })
-    };
-    if !nodes.iter().any(possible) {
+    // A node whose roles could not be read may be a connection server. A cluster of application nodes has an I/O server
+    // instead; `whole::forwarding` checks that.
+    let counts = |roles: Roles| roles.is_cs() || roles.is_io() || roles.is_app();
+    if nodes.iter().all(|node| node.has(counts) == Some(false)) {
         report.error(
             None,
             Problem::new(
@@ -151,13 +146,9 @@ fn dispatchers(report: &mut Report<'_>, nodes: &[node::Draft], services: &[servi
         let Parsed::Right(name) = &service.dispatcher else {
             continue;
         };
-        let is_none = |node: &node::Draft| {
-            let roles = node.roles.as_ref().map(Spanned::get_ref);
-            roles.is_some_and(|roles| !roles.is_dispatcher())
-        };
         match find(nodes, name.get_ref()) {
             None => report.error(name.span(), unknown_node(name.get_ref(), nodes)),
-            Some(node) if is_none(node) => report.error(
+            Some(node) if node.has(Roles::is_dispatcher) == Some(false) => report.error(
                 name.span(),
                 Problem::new(
                     format!("the node \"{}\" is not a dispatcher", name.get_ref()),
@@ -205,10 +196,7 @@ fn families(
                 continue;
             };
             let serves = members.known().any(|names| names.contains(name.get_ref()));
-            let forwards = node
-                .roles
-                .as_ref()
-                .is_some_and(|roles| roles.get_ref().is_cs() || roles.get_ref().is_switch());
+            let forwards = node.has(|roles| roles.is_cs() || roles.is_switch()) == Some(true);
             let mixed = node_address.get_ref().ip().is_ipv6();
             if mixed && (serves || forwards) && !reported.contains(&name.get_ref()) {
                 reported.push(name.get_ref());
@@ -256,11 +244,10 @@ fn weights(
             }
         }
     }
-    let has_io = |node: &node::Draft| {
-        let roles = node.roles.as_ref();
-        roles.is_some_and(|roles| roles.get_ref().is_io())
-    };
-    if services.is_empty() && !nodes.iter().any(has_io) {
+    let has_io = nodes
+        .iter()
+        .any(|node| node.has(Roles::is_io) == Some(true));
+    if services.is_empty() && !has_io {
         report.warning(
             None,
             Problem::new(

@@ -215,6 +215,11 @@ impl Draft {
         }
     }
 
+    /// Whether the node has this role; `None` if its roles could not be read.
+    pub(crate) fn has(&self, role: fn(Roles) -> bool) -> Option<bool> {
+        self.roles.as_ref().map(|roles| role(*roles.get_ref()))
+    }
+
     /// The node, if all of it could be read.
     pub(crate) fn finish(self) -> Option<Node> {
         Some(Node {

@@ -6,7 +6,7 @@ use super::members::{find, unknown_node};
 use crate::reading::field::Parsed;
 use crate::reading::problem::Problem;
 use crate::reading::report::Report;
-use crate::sections::node;
+use crate::sections::node::{self, Roles};
 use crate::service::{self, Nodes};
 use crate::values::members::Members;
 use crate::values::name::NodeName;
@@ -25,14 +25,9 @@ pub(super) fn of_service(
     };
     let mut good: Vec<NodeName> = Vec::new();
     for name in names.get_ref() {
-        let found = find(nodes, name.get_ref());
-        let is_cs = |node: &node::Draft| {
-            let roles = node.roles.as_ref();
-            roles.is_none_or(|roles| roles.get_ref().is_cs())
-        };
-        let wrong = match found {
+        let wrong = match find(nodes, name.get_ref()) {
             None => Some(unknown_node(name.get_ref(), nodes)),
-            Some(node) if !is_cs(node) => Some(Problem::new(
+            Some(node) if node.has(Roles::is_cs) == Some(false) => Some(Problem::new(
                 format!("the node \"{name}\" is not a connection server"),
                 "add \"cs\" to its roles, or remove it from connection_servers",
             )),

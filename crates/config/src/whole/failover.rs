@@ -5,7 +5,7 @@ use crate::reading::field::Parsed;
 use crate::reading::problem::Problem;
 use crate::reading::report::Report;
 use crate::sections::failover::{Draft, Failover};
-use crate::sections::node;
+use crate::sections::node::{self, Roles};
 use crate::service;
 use crate::values::name::NodeName;
 
@@ -25,7 +25,7 @@ pub(crate) fn check(
         Parsed::Wrong => return None,
         Parsed::Absent => nodes
             .iter()
-            .filter(|node| is_cs(node))
+            .filter(|node| node.has(Roles::is_cs) == Some(true))
             .filter_map(|node| Some(node.name.as_ref()?.get_ref().clone()))
             .collect(),
         Parsed::Right(_) => listed(report, &draft, nodes)?,
@@ -50,10 +50,7 @@ fn alone(
     nodes: &[node::Draft],
     services: &[service::Draft],
 ) {
-    let is_switch = |node: &&node::Draft| {
-        let roles = node.roles.as_ref();
-        roles.is_some_and(|roles| roles.get_ref().is_switch())
-    };
+    let is_switch = |node: &&node::Draft| node.has(Roles::is_switch) == Some(true);
     if let Some(switch) = nodes.iter().find(is_switch) {
         let line = report.line(&switch.header);
         report.error(
@@ -86,7 +83,7 @@ fn listed(report: &mut Report<'_>, draft: &Draft, nodes: &[node::Draft]) -> Opti
     for name in names.get_ref() {
         let wrong = match find(nodes, name.get_ref()) {
             None => Some(unknown_node(name.get_ref(), nodes)),
-            Some(node) if node.roles.is_some() && !is_cs(node) => Some(Problem::new(
+            Some(node) if node.has(Roles::is_cs) == Some(false) => Some(Problem::new(
                 format!("the node \"{name}\" is not a connection server"),
                 "add \"cs\" to its roles, or remove it from candidates",
             )),
@@ -107,9 +104,4 @@ fn listed(report: &mut Report<'_>, draft: &Draft, nodes: &[node::Draft]) -> Opti
         report.error(names.span(), Problem::new(what, remedy));
     }
     (!good.is_empty() && good.len() == names.get_ref().len()).then_some(good)
-}
-
-fn is_cs(node: &node::Draft) -> bool {
-    let roles = node.roles.as_ref();
-    roles.is_some_and(|roles| roles.get_ref().is_cs())
 }

@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use toml::Spanned;
-
 use crate::reading::problem::Problem;
 use crate::reading::report::Report;
 use crate::sections::forwarding::{Draft, Forwarding};
-use crate::sections::node;
+use crate::sections::node::{self, Roles};
 use crate::service;
 
 /// The section, if it fits the nodes and services; everything that does not fit is reported. The outer
@@ -18,7 +16,9 @@ pub(crate) fn check(
     nodes: &[node::Draft],
     services: &[service::Draft],
 ) -> Option<Option<Forwarding>> {
-    let mut io = nodes.iter().filter(|node| has(node, |roles| roles.is_io()));
+    let mut io = nodes
+        .iter()
+        .filter(|node| node.has(Roles::is_io) == Some(true));
     let first = io.next();
     if let (Some(first), Some(roles)) = (first, io.next().and_then(|node| node.roles.as_ref())) {
         let line = report.line(&first.header);
@@ -28,7 +28,7 @@ pub(crate) fn check(
     }
     let apps = nodes
         .iter()
-        .filter(|node| has(node, |roles| roles.is_app()));
+        .filter(|node| node.has(Roles::is_app) == Some(true));
     let first_app = apps.clone().next();
     let some = first.or(first_app).and_then(|node| node.roles.as_ref());
     let Some(draft) = draft else {
@@ -93,9 +93,4 @@ fn addresses(
         }
         taken.insert(ip, (address.span(), "an address of the I/O server"));
     }
-}
-
-fn has(node: &node::Draft, role: impl Fn(node::Roles) -> bool) -> bool {
-    let roles = node.roles.as_ref().map(Spanned::get_ref);
-    roles.is_some_and(|roles| role(*roles))
 }

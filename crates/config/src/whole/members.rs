@@ -7,7 +7,7 @@ use crate::reading::document::suggestion;
 use crate::reading::field::Parsed;
 use crate::reading::problem::Problem;
 use crate::reading::report::Report;
-use crate::sections::node;
+use crate::sections::node::{self, Roles};
 use crate::service::{self, Nodes};
 use crate::values::members::Members;
 use crate::values::name::NodeName;
@@ -75,17 +75,10 @@ fn listed(
     for name in names.get_ref() {
         let wrong = match find(nodes, name.get_ref()) {
             None => Some(unknown_node(name.get_ref(), nodes)),
-            Some(node)
-                if node
-                    .roles
-                    .as_ref()
-                    .is_some_and(|roles| !roles.get_ref().is_ds()) =>
-            {
-                Some(Problem::new(
-                    format!("the node \"{name}\" is not a data server"),
-                    format!("add \"ds\" to its roles, or remove it from this {whose}"),
-                ))
-            }
+            Some(node) if node.has(Roles::is_ds) == Some(false) => Some(Problem::new(
+                format!("the node \"{name}\" is not a data server"),
+                format!("add \"ds\" to its roles, or remove it from this {whose}"),
+            )),
             Some(_) if members.contains(name.get_ref()) => Some(Problem::new(
                 format!("the node \"{name}\" is listed twice"),
                 "list it once; for a larger share use policy \"weighted\" and its weight",
@@ -128,7 +121,5 @@ pub(super) fn find<'a>(nodes: &'a [node::Draft], name: &NodeName) -> Option<&'a 
 
 /// Whether the node is known to be a data server.
 pub(super) fn serves(node: &node::Draft) -> bool {
-    node.roles
-        .as_ref()
-        .is_some_and(|roles| roles.get_ref().is_ds())
+    node.has(Roles::is_ds) == Some(true)
 }
