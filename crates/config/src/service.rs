@@ -199,9 +199,7 @@ impl Draft {
         let policy = parse(report, "policy", raw.policy, |text| text.parse());
         let split = parse(report, "split", raw.split, |text| text.parse());
         let handover = parse(report, "handover", raw.handover, |text| text.parse());
-        let head_timeout = parse(report, "head_timeout", raw.head_timeout, |text| {
-            duration::parse("head_timeout", &text, HEAD_TIMEOUT)
-        });
+        let head_timeout = duration::field(report, "head_timeout", raw.head_timeout, HEAD_TIMEOUT);
         let resume = parse(report, "resume", raw.resume, Ok);
         Self {
             name,

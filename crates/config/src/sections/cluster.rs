@@ -95,12 +95,9 @@ impl Cluster {
             );
         }
 
-        let mut time = |key: &str, field: Field<String>| {
-            parse(report, key, field, |text| duration::parse(key, &text, SPAN))
-        };
-        let clock_window = time("clock_window", raw.clock_window);
-        let hello = time("hello", raw.hello);
-        let silence = time("silence", raw.silence);
+        let clock_window = duration::field(report, "clock_window", raw.clock_window, SPAN);
+        let hello = duration::field(report, "hello", raw.hello, SPAN);
+        let silence = duration::field(report, "silence", raw.silence, SPAN);
         let at = silence.span().or(hello.span());
         let (hello, silence) = (
             hello.or(Duration::from_millis(200)),

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::reading::field::{Field, parse};
+use crate::reading::field::parse;
 use crate::reading::raw::RawCs;
 use crate::reading::report::Report;
 use crate::values::duration;
@@ -49,17 +49,17 @@ impl ConnectionServer {
         let kept = parse(report, "kept_requests", raw.kept_requests, |value| {
             in_range::<u32>("kept_requests", value, 1..=1 << 24)
         });
-        let mut time = |key: &str, field: Field<String>, range: RangeInclusive<Duration>| {
-            parse(report, key, field, |text| {
-                duration::parse(key, &text, range)
-            })
-        };
-        let idle = time("idle", raw.idle, LIFE);
-        let closing = time("closing", raw.closing, LIFE);
-        let stray_grace = time("stray_grace", raw.stray_grace, GRACE);
-        let dead_after = time("dead_after", raw.dead_after, DEATH);
-        let patience = time("dispatcher_patience", raw.dispatcher_patience, PATIENCE);
-        let release = time("release_after", raw.release_after, RELEASE);
+        let idle = duration::field(report, "idle", raw.idle, LIFE);
+        let closing = duration::field(report, "closing", raw.closing, LIFE);
+        let stray_grace = duration::field(report, "stray_grace", raw.stray_grace, GRACE);
+        let dead_after = duration::field(report, "dead_after", raw.dead_after, DEATH);
+        let patience = duration::field(
+            report,
+            "dispatcher_patience",
+            raw.dispatcher_patience,
+            PATIENCE,
+        );
+        let release = duration::field(report, "release_after", raw.release_after, RELEASE);
         Some(Self {
             flows: NonZeroU32::new(flows.or(DEFAULT_FLOWS.get())?)?,
             idle: idle.or(Duration::from_secs(3600))?,

@@ -62,9 +62,7 @@ impl Draft {
         let header = raw.span();
         let raw = raw.into_inner();
         let candidates = parse_list(report, "candidates", raw.candidates, |name| name.parse());
-        let detection = parse(report, "detection", raw.detection, |text| {
-            duration::parse("detection", &text, SPAN)
-        });
+        let detection = duration::field(report, "detection", raw.detection, SPAN);
         let preempt = parse(report, "preempt", raw.preempt, Ok);
         let address = parse(report, "address", raw.address, |text| text.parse());
         Self {

@@ -61,7 +61,8 @@ impl Draft {
     }
 }
 
-fn absolute(key: &str, text: String) -> Result<PathBuf, Problem> {
+/// Parses the path of a key.
+pub(crate) fn absolute(key: &str, text: String) -> Result<PathBuf, Problem> {
     if Path::new(&text).is_absolute() && !text.contains('\0') {
         return Ok(text.into());
     }

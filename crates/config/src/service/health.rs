@@ -116,13 +116,8 @@ impl HealthCheck {
                 ),
             );
         }
-        let mut time = |key: &str, field: Field<String>, range: RangeInclusive<Duration>| {
-            parse(report, key, field, |text| {
-                duration::parse(key, &text, range)
-            })
-        };
-        let interval = time("interval", raw.interval, INTERVAL);
-        let timeout = time("timeout", raw.timeout, TIMEOUT);
+        let interval = duration::field(report, "interval", raw.interval, INTERVAL);
+        let timeout = duration::field(report, "timeout", raw.timeout, TIMEOUT);
         let (interval, timeout) = shorter(report, interval, timeout);
         let mut count = |key: &str, field: Field<i64>| {
             parse(report, key, field, |n| in_range::<u8>(key, n, 1..=255))

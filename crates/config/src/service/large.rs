@@ -9,6 +9,7 @@ use crate::reading::field::{Field, Parsed, parse};
 use crate::reading::problem::Problem;
 use crate::reading::raw::RawLarge;
 use crate::reading::report::Report;
+use crate::sections::local::absolute;
 use crate::values::name::PoolName;
 use crate::values::size::bytes;
 
@@ -59,13 +60,16 @@ impl Draft {
             bytes("larger_than", &text)
         })
         .required(report, at(), || missing("larger_than", "\"1MiB\""));
-        let root =
-            parse(report, "root", raw.root, |text| absolute(&text)).required(report, at(), || {
+        let root = parse(report, "root", raw.root, |text| absolute("root", text)).required(
+            report,
+            at(),
+            || {
                 missing(
                     "root",
                     "\"/var/www/html\", where each data server's files are",
                 )
-            });
+            },
+        );
         let draft = Self {
             header: header.clone(),
             pool,
@@ -83,15 +87,4 @@ impl Draft {
             root: self.root?.into_inner(),
         })
     }
-}
-
-fn absolute(text: &str) -> Result<PathBuf, Problem> {
-    let path = PathBuf::from(text);
-    if path.is_absolute() {
-        return Ok(path);
-    }
-    Err(Problem::new(
-        format!("root = \"{}\" is not absolute", text.escape_debug()),
-        "write the whole path, beginning with /",
-    ))
 }

@@ -3,14 +3,22 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use crate::reading::field::{Field, Parsed};
 use crate::reading::problem::Problem;
+use crate::reading::report::Report;
+
+/// Parses the duration of a key; one that is wrong or not in `range` is reported.
+pub(crate) fn field(
+    report: &mut Report<'_>,
+    key: &str,
+    raw: Field<String>,
+    range: RangeInclusive<Duration>,
+) -> Parsed<Duration> {
+    crate::reading::field::parse(report, key, raw, |text| parse(key, &text, range))
+}
 
 /// Parses `text` and checks that it lies in `range`.
-pub(crate) fn parse(
-    key: &str,
-    text: &str,
-    range: RangeInclusive<Duration>,
-) -> Result<Duration, Problem> {
+fn parse(key: &str, text: &str, range: RangeInclusive<Duration>) -> Result<Duration, Problem> {
     let duration = humantime::parse_duration(text).map_err(|_| {
         Problem::new(
             format!("{key} = \"{}\" is not a duration", text.escape_debug()),
