@@ -47,7 +47,7 @@ pub use crate::values::address::{ClusterAddress, NodeAddress};
 pub use crate::values::mac::MacAddress;
 pub use crate::values::members::Members;
 pub use crate::values::name::{InterfaceName, NodeName, PoolName, ServiceName};
-pub use crate::values::number::{Protocol, WindowScale};
+pub use crate::values::number::Protocol;
 pub use config::Config;
 pub use diff::{Changes, RestartReason, diff};
 #[cfg(feature = "example")]

@@ -6,7 +6,7 @@ use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use std::time::Duration;
 
-use baton_wire::HashKey;
+use baton_wire::{HashKey, WindowScale};
 use toml::Spanned;
 
 use crate::reading::field::{Field, Parsed, parse};
@@ -16,7 +16,7 @@ use crate::reading::read::{KeyFile, Source};
 use crate::reading::report::Report;
 use crate::sections::key::{Key, parse_hash_key, parse_key};
 use crate::values::duration;
-use crate::values::number::{Protocol, WindowScale, in_range};
+use crate::values::number::{Protocol, in_range};
 
 /// What all nodes have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,9 @@ pub(crate) struct Draft {
 
 /// The default port. It is not registered, and no common daemon uses it.
 const STREAM_PORT: NonZeroU16 = NonZeroU16::new(7728).expect("it is not 0");
+
+/// The default scale, with which a server can announce a window of up to 8 MiB.
+const SCALE: u8 = 7;
 
 const SPAN: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
 
@@ -120,12 +123,9 @@ impl Cluster {
         let stream_port = parse(report, "stream_port", raw.stream_port, |value| {
             in_range::<u16>("stream_port", value, 1..=65535)
         });
-        let window_scale = parse(
-            report,
-            "window_scale",
-            raw.window_scale,
-            WindowScale::try_from,
-        );
+        let window_scale = parse(report, "window_scale", raw.window_scale, |value| {
+            in_range::<u8>("window_scale", value, 0..=WindowScale::MAX.into())
+        });
         let current = current?;
         let (key_at, previous_key_at) = (current.span(), previous.span());
         let cluster = Self {
@@ -137,7 +137,7 @@ impl Cluster {
                 .or(STREAM_PORT.get())
                 .and_then(NonZeroU16::new)?,
             clock_window: clock_window.or(Duration::from_secs(10))?,
-            window_scale: window_scale.or(WindowScale::DEFAULT)?,
+            window_scale: window_scale.or(SCALE)?.try_into().ok()?,
             hello: hello?,
             silence: silence?,
         };

@@ -5,28 +5,6 @@ use std::ops::RangeInclusive;
 
 use crate::reading::problem::Problem;
 
-/// TCP window scale, 0-14 (RFC 7323, section 2.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WindowScale(u8);
-
-impl WindowScale {
-    /// The default, with which a server can announce a window of up to 8 MiB.
-    pub(crate) const DEFAULT: Self = Self(7);
-
-    /// The shift count, 0-14.
-    pub fn shift(self) -> u8 {
-        self.0
-    }
-}
-
-impl TryFrom<i64> for WindowScale {
-    type Error = Problem;
-
-    fn try_from(value: i64) -> Result<Self, Problem> {
-        in_range("window_scale", value, 0..=14).map(Self)
-    }
-}
-
 /// The IP protocol of messages between nodes. It is one that hosts use for nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocol(u8);
@@ -107,13 +85,6 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn window_scales() {
-        assert_eq!(WindowScale::try_from(14).map(WindowScale::shift), Ok(14));
-        assert!(WindowScale::try_from(15).is_err());
-        assert!(WindowScale::try_from(-1).is_err());
-    }
 
     #[test]
     fn protocols_in_use_are_refused() {
