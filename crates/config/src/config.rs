@@ -18,7 +18,7 @@ use crate::sections::local::{self, Local};
 use crate::sections::node::{self, Node};
 use crate::service::{self, Service};
 use crate::values::address::ClusterAddress;
-use crate::values::name::{NodeName, ServiceName};
+use crate::values::name::NodeName;
 use crate::whole;
 
 /// A configuration in which everything fits together: every name that a service or `[local]` uses
@@ -110,11 +110,6 @@ impl Config {
         self.nodes.iter().find(|node| node.roles.is_io())
     }
 
-    /// Every application node, in the order of the file.
-    pub fn application_nodes(&self) -> impl Iterator<Item = &Node> {
-        self.nodes.iter().filter(|node| node.roles.is_app())
-    }
-
     /// Every node that is a data server, in the order of the file.
     pub fn data_servers(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.roles.is_ds())
@@ -139,11 +134,6 @@ impl Config {
     /// which the service lists them.
     pub fn data_servers_of<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = &'a Node> {
         (service.data_servers().into_iter()).filter_map(|name| self.node_named(name.as_str()))
-    }
-
-    /// The service with this name.
-    pub fn service_named(&self, name: &ServiceName) -> Option<&Service> {
-        self.services.iter().find(|service| service.name == *name)
     }
 
     /// The service that clients reach at this address and port.
