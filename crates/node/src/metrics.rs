@@ -6,7 +6,7 @@ mod forwarding;
 mod migration;
 mod tallies;
 
-use std::{net::SocketAddr, sync::atomic::AtomicU64};
+use std::{fmt::Debug, net::SocketAddr, sync::atomic::AtomicU64};
 
 use anyhow::{Context, Result};
 use axum::{
@@ -17,8 +17,8 @@ use axum::{
     routing::get,
 };
 use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    encoding::{EncodeMetric, text::encode},
+    metrics::{TypedMetric, counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 use tokio::{
@@ -29,7 +29,7 @@ use tracing::warn;
 
 use self::format::Format;
 use crate::operator::control::{Call, Request, Response};
-use crate::status::Status;
+use crate::status::{Peer, Status};
 
 /// Serves `/metrics` at `address` from now on.
 pub async fn serve(address: SocketAddr, calls: mpsc::Sender<Call>) -> Result<()> {
@@ -74,184 +74,115 @@ async fn scrape(State(calls): State<mpsc::Sender<Call>>, headers: HeaderMap) -> 
     }
 }
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Name {
-    name: String,
+/// The labels of one value of a metric.
+type Labels = Vec<(&'static str, String)>;
+
+/// Adds a metric with a value for each row.
+fn family<M, V>(
+    registry: &mut Registry,
+    (name, help): (&str, &str),
+    rows: impl IntoIterator<Item = (Labels, V)>,
+    set: fn(&M, V),
+) where
+    M: Clone + Default + EncodeMetric + TypedMetric + Debug + Send + Sync + 'static,
+{
+    let family = Family::<Labels, M>::default();
+    for (labels, value) in rows {
+        set(&family.get_or_create(&labels), value);
+    }
+    registry.register(name, help, family);
 }
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Interface {
-    interface: String,
+/// Adds a counter with a value for each row.
+fn counters(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    rows: impl IntoIterator<Item = (Labels, u64)>,
+) {
+    family::<Counter, _>(registry, (name, help), rows, |counter, value| {
+        counter.inc_by(value);
+    });
 }
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Mode {
-    interface: String,
-    mode: String,
+/// Adds a gauge with a value for each row.
+fn gauges(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    rows: impl IntoIterator<Item = (Labels, u64)>,
+) {
+    family::<Gauge, _>(registry, (name, help), rows, |gauge, value| {
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+    });
 }
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Node {
-    node: String,
+/// Adds a gauge without labels.
+fn gauge(registry: &mut Registry, name: &str, help: &str, value: u64) {
+    let gauge = Gauge::<i64>::default();
+    gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+    registry.register(name, help, gauge);
 }
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Member {
-    service: String,
-    node: String,
+/// The values of all nodes that have one.
+fn of_nodes<V>(
+    status: &Status,
+    value: fn(&Peer) -> Option<V>,
+) -> impl Iterator<Item = (Labels, V)> {
+    let row = move |node: &Peer| Some((vec![("node", node.name.clone())], value(node)?));
+    status.nodes.iter().filter_map(row)
 }
 
 fn text(status: &Status) -> Result<String, std::fmt::Error> {
     let mut registry = Registry::with_prefix("baton");
-    let there = Family::<Interface, Gauge>::default();
-    for interface in status.interface_names() {
-        let is_gone = status.interfaces_gone.contains(&interface);
-        there
-            .get_or_create(&Interface { interface })
-            .set(i64::from(!is_gone));
-    }
-    registry.register(
+    let interfaces = status.interface_names();
+    gauges(
+        &mut registry,
         "interface_there",
         "1 if this interface of the node exists and is up, otherwise 0; if one is missing, the node only waits for it",
-        there,
+        interfaces.iter().map(|interface| {
+            let is_gone = status.interfaces_gone.contains(interface);
+            (vec![("interface", interface.clone())], u64::from(!is_gone))
+        }),
     );
-    let packets = Family::<Name, Counter>::default();
-    registry.register(
+    counters(
+        &mut registry,
         "packets",
         "Packets or events that the node counted, by counter; counters with \"bytes\" in their name count bytes",
-        packets.clone(),
+        (status.counters.iter()).map(|(name, value)| (vec![("name", name.clone())], *value)),
     );
-    for (name, value) in &status.counters {
-        packets
-            .get_or_create(&Name { name: name.clone() })
-            .inc_by(*value);
-    }
-
     if let Some(mode) = &status.xdp {
-        let xdp = Family::<Mode, Gauge>::default();
-        for interface in status.interface_names() {
-            for each in ["native", "generic"] {
-                let labels = Mode {
-                    interface: interface.clone(),
-                    mode: each.into(),
-                };
-                xdp.get_or_create(&labels).set(i64::from(each == mode));
-            }
-        }
-        registry.register(
+        let of_interface = |interface: &String| {
+            ["native", "generic"].map(|each| {
+                let labels = vec![("interface", interface.clone()), ("mode", each.into())];
+                (labels, u64::from(each == mode))
+            })
+        };
+        gauges(
+            &mut registry,
             "xdp_mode",
             "1 for the mode that the XDP program runs in; generic is several times slower than native",
-            xdp,
+            interfaces.iter().flat_map(of_interface),
         );
     }
-
-    let adoptions = Family::<Node, Counter>::default();
-    let flows = Family::<Node, Gauge>::default();
-    let alive = Family::<Node, Gauge>::default();
-    let draining = Family::<Node, Gauge>::default();
-    let cpu = Family::<Node, Gauge>::default();
-    registry.register(
-        "adoptions",
-        "Connections assigned to the data server",
-        adoptions.clone(),
-    );
-    registry.register(
-        "flows",
-        "Live connections of the data server in this connection server's TCP table",
-        flows.clone(),
-    );
-    registry.register(
-        "alive",
-        "1 if the data server's heartbeats arrive, or if it is this node",
-        alive.clone(),
-    );
-    registry.register(
-        "draining",
-        "1 if the data server is being drained and therefore takes no new requests",
-        draining.clone(),
-    );
-    registry.register(
-        "cpu_permille",
-        "Processor load that the node reports, in permille",
-        cpu.clone(),
-    );
-    let skew = Family::<Node, Gauge<f64, AtomicU64>>::default();
-    let refused = Family::<Node, Gauge>::default();
-    registry.register(
-        "clock_behind_seconds",
-        "Seconds by which the node's clock is behind this node's; negative if it is ahead",
-        skew.clone(),
-    );
-    registry.register(
-        "clock_refused",
-        "1 if this node refuses the node's messages because their clocks differ too much",
-        refused.clone(),
-    );
-    for peer in &status.nodes {
-        let labels = Node {
-            node: peer.name.clone(),
-        };
-        if let Some(ms) = peer.clock_skew_ms {
-            skew.get_or_create(&labels).set(ms as f64 / 1000.0);
-            refused
-                .get_or_create(&labels)
-                .set(i64::from(peer.clock_refused));
-        }
-        if let Some(value) = peer.adoptions {
-            adoptions.get_or_create(&labels).inc_by(value);
-        }
-        for (family, value) in [
-            (&flows, peer.flows.map(u64::from)),
-            (&cpu, peer.cpu.map(u64::from)),
-        ] {
-            if let Some(value) = value {
-                family.get_or_create(&labels).set(number(value));
-            }
-        }
-        if peer.roles.iter().any(|role| role == "ds") {
-            draining
-                .get_or_create(&labels)
-                .set(i64::from(peer.draining));
-            alive.get_or_create(&labels).set(i64::from(
-                peer.state == "alive" || peer.state == "this node",
-            ));
-        }
-    }
-
-    let taking = Family::<Member, Gauge>::default();
-    registry.register(
-        "taking",
-        "1 if the data server takes new connections of the service",
-        taking.clone(),
-    );
-    for service in &status.services {
-        let member = |node: &String| Member {
-            service: service.name.clone(),
-            node: node.clone(),
-        };
-        for node in &service.taking {
-            taking.get_or_create(&member(node)).set(1);
-        }
-        for (node, _) in service.out.iter().filter(|(node, _)| node != "all") {
-            taking.get_or_create(&member(node)).set(0);
-        }
-    }
-
+    nodes(&mut registry, status);
+    taking(&mut registry, status);
     tallies::register(&mut registry, status);
     migration::register(&mut registry, status);
     failover::register(&mut registry, status);
     forwarding::register(&mut registry, status);
-
     if let Some(table) = &status.flows {
-        let live = Gauge::<i64>::default();
-        let capacity = Gauge::<i64>::default();
-        live.set(table.live.into());
-        capacity.set(table.capacity.into());
-        registry.register("tcb_live", "Entries of the TCP table in use", live);
-        registry.register(
+        gauge(
+            &mut registry,
+            "tcb_live",
+            "Entries of the TCP table in use",
+            table.live.into(),
+        );
+        gauge(
+            &mut registry,
             "tcb_capacity",
             "Entries that the TCP table can hold",
-            capacity,
+            table.capacity.into(),
         );
     }
     let mut text = String::new();
@@ -259,8 +190,81 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-fn number(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
+fn is_ds(node: &Peer) -> bool {
+    node.roles.iter().any(|role| role == "ds")
+}
+
+fn nodes(registry: &mut Registry, status: &Status) {
+    counters(
+        registry,
+        "adoptions",
+        "Connections assigned to the data server",
+        of_nodes(status, |node| node.adoptions),
+    );
+    gauges(
+        registry,
+        "flows",
+        "Live connections of the data server in this connection server's TCP table",
+        of_nodes(status, |node| node.flows.map(u64::from)),
+    );
+    gauges(
+        registry,
+        "alive",
+        "1 if the data server's heartbeats arrive, or if it is this node",
+        of_nodes(status, |node| {
+            let is_alive = node.state == "alive" || node.state == "this node";
+            is_ds(node).then_some(is_alive.into())
+        }),
+    );
+    gauges(
+        registry,
+        "draining",
+        "1 if the data server is being drained and therefore takes no new requests",
+        of_nodes(status, |node| is_ds(node).then_some(node.draining.into())),
+    );
+    gauges(
+        registry,
+        "cpu_permille",
+        "Processor load that the node reports, in permille",
+        of_nodes(status, |node| node.cpu.map(u64::from)),
+    );
+    family::<Gauge<f64, AtomicU64>, _>(
+        registry,
+        (
+            "clock_behind_seconds",
+            "Seconds by which the node's clock is behind this node's; negative if it is ahead",
+        ),
+        of_nodes(status, |node| node.clock_skew_ms),
+        |gauge, ms| {
+            gauge.set(ms as f64 / 1000.0);
+        },
+    );
+    gauges(
+        registry,
+        "clock_refused",
+        "1 if this node refuses the node's messages because their clocks differ too much",
+        of_nodes(status, |node| {
+            node.clock_skew_ms.map(|_| node.clock_refused.into())
+        }),
+    );
+}
+
+fn taking(registry: &mut Registry, status: &Status) {
+    let rows = status.services.iter().flat_map(|service| {
+        let row = |node: &String, value| {
+            let labels = vec![("service", service.name.clone()), ("node", node.clone())];
+            (labels, value)
+        };
+        let takes = service.taking.iter().map(move |node| row(node, 1));
+        let out = service.out.iter().filter(|(node, _)| *node != "all");
+        takes.chain(out.map(move |(node, _)| row(node, 0)))
+    });
+    gauges(
+        registry,
+        "taking",
+        "1 if the data server takes new connections of the service",
+        rows,
+    );
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! Metrics of failover: which connection server is in front.
 
-use prometheus_client::{
-    metrics::{counter::Counter, gauge::Gauge},
-    registry::Registry,
-};
+use prometheus_client::{metrics::counter::Counter, registry::Registry};
 
+use super::gauge;
 use crate::status::Status;
 
 /// Adds the metrics of failover, or nothing if the node takes no part in failover.
@@ -12,33 +10,30 @@ pub fn register(registry: &mut Registry, status: &Status) {
     let Some(failover) = &status.failover else {
         return;
     };
-    let front = Gauge::<i64>::default();
-    let epoch = Gauge::<i64>::default();
-    let takeovers = Counter::<u64>::default();
-    let unintelligible = Gauge::<i64>::default();
-    unintelligible.set(i64::from(failover.unintelligible.is_some()));
-    front.set(i64::from(failover.front.as_ref() == Some(&status.node)));
-    epoch.set(i64::try_from(failover.epoch).unwrap_or(i64::MAX));
-    takeovers.inc_by(failover.takeovers);
-    registry.register(
+    gauge(
+        registry,
         "failover_front",
         "1 if this connection server is in front",
-        front,
+        (failover.front.as_ref() == Some(&status.node)).into(),
     );
-    registry.register(
+    gauge(
+        registry,
         "failover_epoch",
         "Epoch of this node's time in front, or the highest epoch that it has heard of",
-        epoch,
+        failover.epoch,
     );
+    let takeovers = Counter::<u64>::default();
+    takeovers.inc_by(failover.takeovers);
     registry.register(
         "failover_takeovers",
         "Times that this node took the cluster addresses since its daemon started",
         takeovers,
     );
-    registry.register(
+    gauge(
+        registry,
         "failover_unintelligible",
         "1 if messages of other nodes arrive but none can be accepted (key, version, time): this node does not take over",
-        unintelligible,
+        failover.unintelligible.is_some().into(),
     );
 }
 

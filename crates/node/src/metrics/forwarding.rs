@@ -1,106 +1,97 @@
 //! Channels between an I/O server and application nodes, as numbers. What they count since the start is among the
 //! counters.
 
-use prometheus_client::{
-    encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
-    registry::Registry,
-};
+use prometheus_client::registry::Registry;
 
-use super::{Node, number};
+use super::{Labels, counters, gauges};
 use crate::status::{Channel, MissedPort, Status};
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OfPort {
-    port: String,
-    families: String,
-}
 
 /// Adds the metrics of the channels, or nothing if the node has no forwarding.
 pub fn register(registry: &mut Registry, status: &Status) {
     let Some(forwarding) = &status.forwarding else {
         return;
     };
-    let mut gauge = |name: &str, help: &str, of: fn(&Channel) -> u64| {
-        let family = Family::<Node, Gauge>::default();
-        registry.register(name, help, family.clone());
-        for channel in &forwarding.channels {
-            let node = channel.node.clone();
-            family
-                .get_or_create(&Node { node })
-                .set(number(of(channel)));
-        }
+    let channels = |value: fn(&Channel) -> u64| {
+        let row = move |of: &Channel| (vec![("node", of.node.clone())], value(of));
+        forwarding.channels.iter().map(row)
     };
-    gauge(
+    gauges(
+        registry,
         "channel_up",
         "1 if the channel to the node is up",
-        |channel| channel.up.into(),
+        channels(|channel| channel.up.into()),
     );
-    gauge(
+    gauges(
+        registry,
         "channel_connections",
         "Connections on the channel",
-        |channel| channel.connections,
+        channels(|channel| channel.connections),
     );
-    gauge(
+    gauges(
+        registry,
         "channel_stalled",
         "Connections with data to send but no credit",
-        |channel| channel.stalled,
+        channels(|channel| channel.stalled),
     );
-    gauge(
+    gauges(
+        registry,
         "channel_credit_bytes",
         "Bytes that all connections together may still send (sum of L_s - A_s)",
-        |channel| channel.credit,
+        channels(|channel| channel.credit),
     );
-    gauge(
+    gauges(
+        registry,
         "channel_buffered_bytes",
         "Bytes received but not read yet",
-        |channel| channel.buffered,
+        channels(|channel| channel.buffered),
     );
-    gauge(
+    gauges(
+        registry,
         "channel_queued_bytes",
         "Bytes that wait to be sent",
-        |channel| channel.queued,
+        channels(|channel| channel.queued),
     );
-    let mut ports = |name: &str, help: &str, ports: &[MissedPort]| {
-        let family = Family::<OfPort, Gauge>::default();
-        registry.register(name, help, family.clone());
-        for missed in ports {
-            let (port, families) = (missed.port.to_string(), missed.families.clone());
-            family.get_or_create(&OfPort { port, families }).set(1);
-        }
-    };
-    ports(
+    gauges(
+        registry,
         "port_refused",
         "1 for each port that a program listens on and the I/O server does not",
-        &forwarding.refused,
+        forwarding.refused.iter().map(missed),
     );
-    ports(
+    gauges(
+        registry,
         "port_taken",
         "1 for each port that another program on the I/O server's host uses",
-        &forwarding.taken,
+        forwarding.taken.iter().map(missed),
     );
-    let mut counter = |name: &str, help: &str, of: fn(&Channel) -> u64| {
-        let family = Family::<Node, Counter>::default();
-        registry.register(name, help, family.clone());
-        for channel in &forwarding.channels {
-            let node = channel.node.clone();
-            family.get_or_create(&Node { node }).inc_by(of(channel));
-        }
-    };
-    counter("channel_made", "Connections made", |channel| channel.made);
-    counter(
+    counters(
+        registry,
+        "channel_made",
+        "Connections made",
+        channels(|channel| channel.made),
+    );
+    counters(
+        registry,
         "channel_stalls",
         "Times that a connection had data to send but no credit",
-        |channel| channel.stalls,
+        channels(|channel| channel.stalls),
     );
-    counter("channel_sent_bytes", "Bytes sent to the node", |channel| {
-        channel.bytes_sent
-    });
-    counter(
+    counters(
+        registry,
+        "channel_sent_bytes",
+        "Bytes sent to the node",
+        channels(|channel| channel.bytes_sent),
+    );
+    counters(
+        registry,
         "channel_received_bytes",
         "Bytes received from the node",
-        |channel| channel.bytes_received,
+        channels(|channel| channel.bytes_received),
     );
+}
+
+fn missed(port: &MissedPort) -> (Labels, u64) {
+    let families = ("families", port.families.clone());
+    (vec![("port", port.port.to_string()), families], 1)
 }
 
 #[cfg(test)]

@@ -1,13 +1,9 @@
 //! What routes, pools and data servers had to do, each as a family of counters that never decrease.
 
-use prometheus_client::{
-    metrics::{counter::Counter, family::Family},
-    registry::Registry,
-};
+use prometheus_client::registry::Registry;
 
+use super::{Labels, counters};
 use crate::status::{Status, Tally};
-
-type Labels = Vec<(&'static str, String)>;
 
 /// Adds all tallies that the status has.
 pub fn register(registry: &mut Registry, status: &Status) {
@@ -42,11 +38,7 @@ fn add(registry: &mut Registry, of: &str, rows: &[(Labels, &Option<Tally>)]) {
         .filter_map(|(labels, tally)| Some((labels, tally.as_ref()?)))
         .collect();
     let mut family = |name: &str, help: &str, values: Vec<(Labels, u64)>| {
-        let family = Family::<Labels, Counter>::default();
-        for (labels, value) in values {
-            family.get_or_create(&labels).inc_by(value);
-        }
-        registry.register(format!("{of}_{name}"), help, family);
+        counters(registry, &format!("{of}_{name}"), help, values);
     };
     let each = |value: fn(&Tally) -> u64| -> Vec<(Labels, u64)> {
         let values = rows.iter();
