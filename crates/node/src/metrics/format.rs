@@ -120,7 +120,7 @@ mod tests {
         let open_metrics = "# HELP baton_packets What happened.\n\
                             # TYPE baton_packets counter\n\
                             baton_packets_total{name=\"a\"} 1\n\
-                            # HELP baton_build ResponseId build.\n\
+                            # HELP baton_build Which build.\n\
                             # TYPE baton_build info\n\
                             baton_build_info{version=\"1\"} 1\n\
                             # HELP baton_age_seconds How old.\n\
@@ -133,7 +133,7 @@ mod tests {
         let text = "# HELP baton_packets_total What happened.\n\
                     # TYPE baton_packets_total counter\n\
                     baton_packets_total{name=\"a\"} 1\n\
-                    # HELP baton_build_info ResponseId build.\n\
+                    # HELP baton_build_info Which build.\n\
                     # TYPE baton_build_info gauge\n\
                     baton_build_info{version=\"1\"} 1\n\
                     # HELP baton_age_seconds How old.\n\
