@@ -24,10 +24,10 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     look_at(&begun);
-    if begun.is_decisive(false) {
+    if begun.decoded_path().is_some() {
         assert_eq!(begun.path(), whole.path(), "another path follows");
     }
-    if !begun.is_cut(true) {
+    if !begun.host().is_empty() || begun.has_head() {
         assert_eq!(begun.target(), whole.target(), "another target follows");
         assert_eq!(begun.host(), whole.host(), "another host follows");
     }

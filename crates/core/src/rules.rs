@@ -65,18 +65,6 @@ impl Rules {
         Self(services)
     }
 
-    /// Whether some routes of a service are about hosts.
-    pub fn name_hosts(&self, service: u16) -> bool {
-        let rules = self.0.get(&service).into_iter().flatten();
-        rules.into_iter().any(|rule| rule.host != Pattern::Any)
-    }
-
-    /// Whether some routes of a service look at more than host and path.
-    pub fn have_conditions(&self, service: u16) -> bool {
-        let rules = self.0.get(&service).into_iter().flatten();
-        rules.into_iter().any(|rule| !rule.conditions.is_empty())
-    }
-
     /// The pool of a request; without one, the service's own nodes answer it.
     pub fn pool(&self, service: u16, request: &Request) -> Option<u16> {
         let host = request.host();

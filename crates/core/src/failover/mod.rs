@@ -209,12 +209,6 @@ impl Failover {
         true
     }
 
-    /// Takes the cluster addresses, whoever has them, with this epoch, or with a higher one if that is needed.
-    pub fn take(&mut self, now: Moment, epoch: u64) {
-        self.tick(now);
-        self.take_as(now, epoch.max(self.epoch.saturating_add(1)));
-    }
-
     /// The next thing to do up to `now`. To be called until it returns `None`: after every other call, and at
     /// [`Failover::next_timeout`].
     pub fn poll(&mut self, now: Moment) -> Option<Action> {

@@ -21,8 +21,6 @@ pub struct Request {
     has_path: bool,
     /// Whether the target ends in this segment.
     is_whole: bool,
-    /// Whether the first line ends in this segment.
-    has_line: bool,
     /// Whether the header ends in this segment.
     has_header: bool,
     /// Whether the request's version of HTTP has chunks.
@@ -106,7 +104,6 @@ impl Request {
             path: target.path,
             has_path: target.has_path,
             is_whole,
-            has_line: rest.is_some(),
             has_header: header.is_whole,
             has_chunks: has_chunks(version),
             host: target.host.or(named),
@@ -133,18 +130,6 @@ impl Request {
     /// The path without any encoding, if all of it is here.
     pub fn decoded_path(&self) -> Option<Vec<u8>> {
         self.has_path.then(|| self.path.decoded())
-    }
-
-    /// Whether everything is here that routes on paths look at, and with `hosts` also what routes on hosts look
-    /// at.
-    pub fn is_decisive(&self, hosts: bool) -> bool {
-        self.has_path && (!hosts || self.host.is_some() || self.has_header)
-    }
-
-    /// Whether something is still to come of the request's first line, or of what routes look at, which includes
-    /// the host with `hosts`.
-    pub fn is_cut(&self, hosts: bool) -> bool {
-        !self.has_line || !self.is_decisive(hosts)
     }
 
     /// Whether the header of the request is here to its end.

@@ -19,7 +19,6 @@ enum Act {
     Lose(u64),
     Delay(u64),
     HandTo(usize, usize),
-    Take(usize, u64),
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -36,7 +35,6 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0u64..90).prop_map(Act::Lose),
         1 => (0u64..DETECTION).prop_map(Act::Delay),
         2 => (host(), host()).prop_map(|(one, other)| Act::HandTo(one, other)),
-        1 => (host(), 0u64..4).prop_map(|(one, more)| Act::Take(one, more)),
     ]
 }
 
@@ -92,11 +90,6 @@ proptest! {
                 Act::HandTo(one, other) if one < count && world.lives(one) && one != other => {
                     let now = world.moment(one);
                     world.machine(one).hand_to(now, address(other));
-                }
-                Act::Take(host, more) if host < count && world.lives(host) => {
-                    let epoch = world.hosts[host].epoch + more;
-                    let now = world.moment(host);
-                    world.machine(host).take(now, epoch);
                 }
                 _ => {}
             }

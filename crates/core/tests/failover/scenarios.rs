@@ -132,13 +132,16 @@ fn a_successor_goes_on_unless_another_has_taken_over() {
 
 #[test]
 fn two_in_front_become_one_the_later_or_the_preferred() {
+    // The two are cut off from each other, so the other one takes a later epoch.
     let mut world = settled(2, false);
-    let now = world.moment(1);
-    world.machine(1).take(now, 0);
+    world.cut.extend([(0, 1), (1, 0)]);
+    world.run(3 * DETECTION);
+    assert_eq!(world.fronts(), [0, 1]);
+    world.cut.clear();
     world.run(DETECTION);
     assert_eq!((world.fronts(), world.hosts[1].epoch), (vec![1], 2));
 
-    // The two are cut off from each other, so both take the same epoch.
+    // The two are cut off from the beginning, so both take the same epoch.
     let mut world = World::new(2, false, 7);
     world.cut.extend([(0, 1), (1, 0)]);
     world.run(2 * DETECTION);
