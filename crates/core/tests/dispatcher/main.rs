@@ -42,6 +42,14 @@ fn reply(flow: Flow, number: u64, server: Option<Address>) -> Reply {
     }
 }
 
+fn ask<'a>(
+    client: &mut DispatcherClient<&'a str>,
+    ms: u64,
+    about: &'a str,
+) -> Result<u64, &'a str> {
+    client.ask(at(ms), at(ms) + PATIENCE, flow(1), about)
+}
+
 fn serves(_: &&str, found: Address) -> bool {
     found == server(11)
 }
@@ -49,7 +57,7 @@ fn serves(_: &&str, found: Address) -> bool {
 #[test]
 fn an_answer_in_time() {
     let mut client = DispatcherClient::new(100);
-    assert_eq!(client.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(100));
+    assert_eq!(ask(&mut client, 0, "a"), Ok(100));
     assert_eq!(client.next_timeout(), Some(at(5)));
     let heard = client.handle_reply(at(4), &reply(flow(1), 100, Some(server(11))), serves);
     assert_eq!(
@@ -72,9 +80,7 @@ fn an_answer_in_time() {
 fn an_answer_too_late() {
     let mut client = DispatcherClient::new(0);
     for (question, polled) in [("a", true), ("b", false)] {
-        let number = client
-            .ask(at(0), at(0) + PATIENCE, flow(1), question)
-            .unwrap();
+        let number = ask(&mut client, 0, question).unwrap();
         if polled {
             assert_eq!((client.poll(at(4)), client.poll(at(5))), (None, Some("a")));
         }
@@ -96,7 +102,7 @@ fn lies() {
     let mut client = DispatcherClient::new(7);
     let lie =
         |client: &mut DispatcherClient<_>, reply: Reply| client.handle_reply(at(1), &reply, serves);
-    assert_eq!(client.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(7));
+    assert_eq!(ask(&mut client, 0, "a"), Ok(7));
     // The first two numbers were never given; the last one belongs to another connection's question.
     for (flow, number) in [(flow(1), 8), (flow(1), 1 << 40), (flow(2), 7)] {
         assert_eq!(
@@ -112,7 +118,7 @@ fn lies() {
     );
     assert_eq!(client.counts().lie, 4);
     // A reply that names no data server is no lie.
-    assert_eq!(client.ask(at(0), at(0) + PATIENCE, flow(1), "b"), Ok(8));
+    assert_eq!(ask(&mut client, 0, "b"), Ok(8));
     assert_eq!(
         lie(&mut client, reply(flow(1), 8, None)),
         Heard::Nothing("b")
@@ -124,59 +130,29 @@ fn lies() {
 fn who_never_answers_is_left_alone_for_a_while() {
     let mut client = DispatcherClient::new(0);
     for number in 0..u64::from(DEAD_AFTER) {
-        assert_eq!(
-            client.ask(at(0), at(0) + PATIENCE, flow(1), "a"),
-            Ok(number)
-        );
+        assert_eq!(ask(&mut client, 0, "a"), Ok(number));
     }
     while client.poll(at(5)).is_some() {}
     assert_eq!(client.counts().late, u64::from(DEAD_AFTER));
     let rest = REST.as_millis() as u64;
-    assert_eq!(client.ask(at(6), at(6) + PATIENCE, flow(1), "b"), Err("b"));
-    assert_eq!(
-        client.ask(at(4 + rest), at(4 + rest) + PATIENCE, flow(1), "b"),
-        Err("b")
-    );
+    assert_eq!(ask(&mut client, 6, "b"), Err("b"));
+    assert_eq!(ask(&mut client, 4 + rest, "b"), Err("b"));
     assert_eq!(client.counts().dead, 2);
     assert_eq!(client.rest(at(4 + rest)), Some(Duration::from_millis(1)));
     assert_eq!(client.rest(at(5 + rest)), None);
     // One question is asked as a trial, and gets no answer.
-    let number = client
-        .ask(at(5 + rest), at(5 + rest) + PATIENCE, flow(1), "c")
-        .unwrap();
-    assert_eq!(
-        client.ask(at(6 + rest), at(6 + rest) + PATIENCE, flow(1), "d"),
-        Err("d")
-    );
+    let number = ask(&mut client, 5 + rest, "c").unwrap();
+    assert_eq!(ask(&mut client, 6 + rest, "d"), Err("d"));
     assert_eq!(client.poll(at(10 + rest)), Some("c"));
-    assert_eq!(
-        client.ask(at(11 + rest), at(11 + rest) + PATIENCE, flow(1), "d"),
-        Err("d")
-    );
+    assert_eq!(ask(&mut client, 11 + rest, "d"), Err("d"));
     // The next trial is answered. From then on all questions are asked.
-    let next = client
-        .ask(
-            at(10 + 2 * rest),
-            at(10 + 2 * rest) + PATIENCE,
-            flow(1),
-            "e",
-        )
-        .unwrap();
+    let next = ask(&mut client, 10 + 2 * rest, "e").unwrap();
     assert_eq!(next, number + 1);
     let good = reply(flow(1), next, Some(server(11)));
     let heard = client.handle_reply(at(11 + 2 * rest), &good, serves);
     assert!(matches!(heard, Heard::Answer("e", ..)));
     for question in ["f", "g"] {
-        assert!(
-            client
-                .ask(
-                    at(12 + 2 * rest),
-                    at(12 + 2 * rest) + PATIENCE,
-                    flow(1),
-                    question
-                )
-                .is_ok()
-        );
+        assert!(ask(&mut client, 12 + 2 * rest, question).is_ok());
     }
 }
 

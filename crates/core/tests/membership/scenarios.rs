@@ -1,6 +1,6 @@
 //! Single events in a cluster, and their effect on its services.
 
-use baton_core::membership::{Basis, Heard, Presence};
+use baton_core::membership::{Basis, Presence};
 use baton_core::policy::Load;
 
 use super::*;
@@ -12,14 +12,14 @@ fn at_the_start_all_are_usable_and_then_those_that_are_heard() {
     let first: Vec<_> = events(&mut m, 0);
     assert_eq!(first, [changed(WEB), changed(API)]);
 
-    m.handle_hello(ms(200), node(0), clock(1), &hello(1, &[]));
+    says(&mut m, 200, 0, 1, &[]);
     assert_eq!(
         usable(&m, WEB),
         [0, 1, 2, 3],
         "the others are still awaited"
     );
     assert_eq!(events(&mut m, 200), [Event::CameUp { node: "ds0".into() }]);
-    m.handle_hello(ms(900), node(0), clock(2), &hello(1, &[]));
+    says(&mut m, 900, 0, 2, &[]);
 
     assert_eq!(m.next_timeout(), Some(ms(1000)));
     let silent = (1..5).map(|n| Event::WentSilent {
@@ -35,12 +35,7 @@ fn at_the_start_all_are_usable_and_then_those_that_are_heard() {
 fn failing_is_out_at_once_and_passing_is_in_at_once() {
     let mut m = membership();
     events(&mut m, 0);
-    m.handle_hello(
-        ms(1),
-        node(1),
-        clock(1),
-        &hello(1, &[(WEB, Health::Failing)]),
-    );
+    says(&mut m, 1, 1, 1, &[(WEB, Health::Failing)]);
     assert_eq!(usable(&m, WEB), [0, 2, 3]);
     assert_eq!(usable(&m, API), [0, 1], "its other service does not suffer");
     let (node_name, service_name) = ("ds1".to_owned(), "web".to_owned());
@@ -53,19 +48,9 @@ fn failing_is_out_at_once_and_passing_is_in_at_once() {
     };
     assert_eq!(events(&mut m, 1), [came_up, failing, changed(WEB)]);
 
-    m.handle_hello(
-        ms(2),
-        node(1),
-        clock(2),
-        &hello(1, &[(WEB, Health::Failing)]),
-    );
+    says(&mut m, 2, 1, 2, &[(WEB, Health::Failing)]);
     assert_eq!(events(&mut m, 2), [], "no news");
-    m.handle_hello(
-        ms(3),
-        node(1),
-        clock(3),
-        &hello(1, &[(WEB, Health::Passing)]),
-    );
+    says(&mut m, 3, 1, 3, &[(WEB, Health::Passing)]);
     let passing = Event::Passing {
         node: node_name,
         service: service_name,
@@ -77,27 +62,12 @@ fn failing_is_out_at_once_and_passing_is_in_at_once() {
 #[test]
 fn silence_alone_never_empties_a_service_but_failing_does() {
     let mut m = membership();
-    m.handle_hello(
-        ms(1),
-        node(0),
-        clock(1),
-        &hello(1, &[(API, Health::Passing)]),
-    );
-    m.handle_hello(
-        ms(1),
-        node(1),
-        clock(1),
-        &hello(1, &[(API, Health::Failing)]),
-    );
+    says(&mut m, 1, 0, 1, &[(API, Health::Passing)]);
+    says(&mut m, 1, 1, 1, &[(API, Health::Failing)]);
     events(&mut m, 5000);
     assert_eq!(usable(&m, API), [0], "unheard, but the other fails");
     assert_eq!(m.usable(service(API)).unwrap().basis, Basis::Unheard);
-    m.handle_hello(
-        ms(6000),
-        node(0),
-        clock(2),
-        &hello(1, &[(API, Health::Failing)]),
-    );
+    says(&mut m, 6000, 0, 2, &[(API, Health::Failing)]);
     assert_eq!(usable(&m, API), [0; 0]);
     assert_eq!(m.usable(service(API)).unwrap().basis, Basis::Nobody);
     events(&mut m, 9000);
@@ -111,18 +81,8 @@ fn silence_alone_never_empties_a_service_but_failing_does() {
 #[test]
 fn a_daemon_that_restarts_changes_nothing() {
     let mut m = membership();
-    m.handle_hello(
-        ms(1),
-        node(0),
-        clock(1),
-        &hello(1, &[(WEB, Health::Passing)]),
-    );
-    m.handle_hello(
-        ms(1),
-        node(1),
-        clock(1),
-        &hello(1, &[(WEB, Health::Failing)]),
-    );
+    says(&mut m, 1, 0, 1, &[(WEB, Health::Passing)]);
+    says(&mut m, 1, 1, 1, &[(WEB, Health::Failing)]);
     events(&mut m, 1);
     for n in [0, 1] {
         m.handle_hello(
@@ -188,13 +148,8 @@ fn a_hello_counts_only_for_what_its_sender_serves() {
 #[test]
 fn a_reload_keeps_what_is_known_and_awaits_no_newcomer() {
     let mut m = membership();
-    m.handle_hello(ms(1), node(0), clock(1), &hello(1, &[]));
-    m.handle_hello(
-        ms(1),
-        node(1),
-        clock(1),
-        &hello(1, &[(WEB, Health::Failing)]),
-    );
+    says(&mut m, 1, 0, 1, &[]);
+    says(&mut m, 1, 1, 1, &[(WEB, Health::Failing)]);
     events(&mut m, 1);
 
     let nodes = [0, 1, 9].map(|n| configured(n, 1)).to_vec();
@@ -210,7 +165,7 @@ fn a_reload_keeps_what_is_known_and_awaits_no_newcomer() {
     assert_eq!(m.presence(node(2)), None);
     assert_eq!(m.presence(node(9)), Some(Presence::Silent));
     assert_eq!(events(&mut m, 2), [changed(WEB)]);
-    m.handle_hello(ms(3), node(9), clock(1), &hello(1, &[]));
+    says(&mut m, 3, 9, 1, &[]);
     assert_eq!(usable(&m, WEB), [0, 9]);
 }
 
@@ -309,7 +264,7 @@ fn among(m: &Membership, pool: &[u8]) -> Vec<u8> {
 #[test]
 fn silence_empties_no_pool_though_others_are_heard() {
     let mut m = membership();
-    m.handle_hello(ms(900), node(0), clock(1), &hello(1, &[]));
+    says(&mut m, 900, 0, 1, &[]);
     events(&mut m, 1000);
     assert_eq!(usable(&m, WEB), [0]);
     assert_eq!(among(&m, &[0, 1]), [0]);
@@ -345,7 +300,7 @@ fn a_start_that_takes_long_is_no_silence_of_others() {
     m.begin(ms(5000));
     assert_eq!(events(&mut m, 5999), [changed(WEB), changed(API)].to_vec());
     assert_eq!(usable(&m, WEB), [0, 1, 2, 3]);
-    m.handle_hello(ms(5999), node(0), clock(1), &hello(1, &[]));
+    says(&mut m, 5999, 0, 1, &[]);
     events(&mut m, 6000);
     assert_eq!(usable(&m, WEB), [0]);
 }
