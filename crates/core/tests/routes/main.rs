@@ -1,10 +1,12 @@
-//! Routes: the compiled tables, looked up as the program does it, are compared with the rule in plain code.
+//! Routes: the compiled tables, looked up as the program does it, are compared with the rule in plain code. In `rules`
+//! the conditions of routes are tested.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod program;
 mod properties;
 mod rule;
+mod rules;
 
 use baton_core::routes::{Error, Host, MAX_ENTRIES, MAX_HOSTS, Route, RouteTable};
 use program::Program;

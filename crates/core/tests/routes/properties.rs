@@ -9,7 +9,7 @@ use crate::program::Program;
 use crate::rule;
 
 /// A route that owns its texts: service, host with or without `*.`, path, pool.
-type Owned = (u16, Option<(bool, String)>, String, u16);
+pub type Owned = (u16, Option<(bool, String)>, String, u16);
 
 fn name() -> impl Strategy<Value = String> {
     vec("[abA]{1,2}", 1..5).prop_map(|labels| labels.join("."))
@@ -46,7 +46,7 @@ fn request(routes: &[Owned]) -> impl Strategy<Value = (u16, Option<String>, Stri
     )
 }
 
-fn borrowed(routes: &[Owned]) -> Vec<Route<'_>> {
+pub fn borrowed(routes: &[Owned]) -> Vec<Route<'_>> {
     routes
         .iter()
         .map(|(service, host, path, pool)| Route {

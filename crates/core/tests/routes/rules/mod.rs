@@ -1,11 +1,6 @@
 //! Rules: each condition, the order in which routes are tried, and the rules together with the table of routes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod conditions;
-#[path = "../routes/program.rs"]
-#[allow(dead_code, reason = "the other test asks in other ways")]
-mod program;
 mod properties;
 mod request;
 

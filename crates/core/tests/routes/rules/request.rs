@@ -3,7 +3,7 @@
 use baton_core::rules::{BadRequest, Body, Request};
 use baton_wire::BadPath;
 
-use crate::read;
+use super::read;
 
 const WHOLE: &str = "GET /a//%62?c=d HTTP/1.1\r\nHost: Www.Example.org:80\r\nCookie: x=1\r\n\r\n";
 

@@ -3,7 +3,7 @@
 use baton_core::rules::{Conditions, Matcher};
 use regex::bytes::Regex;
 
-use crate::{exactly, read, regex};
+use super::{exactly, read, regex};
 
 fn check(conditions: &Conditions, cases: &[(&str, bool)]) {
     assert!(!conditions.is_empty());
