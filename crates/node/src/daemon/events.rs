@@ -6,9 +6,7 @@ use anyhow::Result;
 use baton_core::membership::{self, Event};
 use baton_net::Received;
 use baton_streams::{Heard, Topic};
-use baton_wire::{
-    Arrival, Clock, Health, HelloService, Message, NodePair, Reject, clock_of, decode, version_of,
-};
+use baton_wire::{Arrival, Clock, Health, HelloService, Message, Reject, clock_of, version_of};
 use tracing::{debug, info, warn};
 
 use crate::{
@@ -16,7 +14,10 @@ use crate::{
     local_node::FRONT,
     logging::logged,
     network::next_hops,
-    peers::heartbeat::{self, clock_now},
+    peers::{
+        heartbeat::{self, clock_now},
+        sealing,
+    },
     tables::{Placed, endpoint, services_with_places},
 };
 
@@ -26,17 +27,9 @@ impl Daemon {
     }
 
     fn handle_message(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) {
-        let pair = NodePair {
-            from: sender,
-            to: self.local.address,
-        };
-        let received = match decode(
-            payload,
-            pair,
-            &self.messenger.keys.with(sender),
-            came,
-            self.local.config.cluster.clock_window,
-        ) {
+        let (keys, window) = (&self.messenger.keys, self.local.config.cluster.clock_window);
+        let received = match sealing::open(self.local.address, keys, window, sender, payload, came)
+        {
             Ok(received) => received,
             Err(reject) => {
                 *self.messenger.rejected.entry(reject.counter()).or_default() += 1;

@@ -7,15 +7,15 @@
 
 use anyhow::Result;
 use baton_net::LccpSocket;
-use baton_wire::{Incarnation, NodePair, encode};
+use baton_wire::Incarnation;
 use tokio::{task::JoinHandle, time::interval};
-use tracing::debug;
 
 use crate::{
     local_node::LocalNode,
     peers::{
-        heartbeat::{self, Heartbeat, clock_now},
+        heartbeat::{self, Heartbeat},
         keys::key_ring,
+        sealing,
     },
 };
 
@@ -37,16 +37,8 @@ impl Succession {
                 beat.tick().await;
                 let messages = heartbeat.next(draining, &[]);
                 for peer in &peers {
-                    let pair = NodePair {
-                        from: socket.own(),
-                        to: *peer,
-                    };
                     for message in &messages {
-                        let message =
-                            encode(message, &[], clock_now(), &keys.with(*peer).current, pair);
-                        if let Err(error) = socket.send_to(&message, *peer).await {
-                            debug!("{error}");
-                        }
+                        sealing::say(&socket, &keys, *peer, message, &[]).await;
                     }
                 }
             }

@@ -11,9 +11,9 @@ use std::{
 use baton_abi::Pool;
 use baton_core::rules::{Request, Rules};
 use baton_dataplane::Lead;
-use baton_wire::{Address, HashKey, KeyRing, Message, NodePair, PathHash, Query, encode};
+use baton_wire::{Address, HashKey, KeyRing, PathHash};
 
-use crate::{locked::locked, peers::heartbeat::clock_now};
+use crate::locked::locked;
 
 /// All that the agent judges by. It is replaced as a whole.
 #[derive(Clone, Debug)]
@@ -43,12 +43,6 @@ impl RuleSet {
     pub fn named(&self, server: Address, pool: &Pool) -> Option<u16> {
         let index = self.servers.get(&server).copied();
         index.filter(|index| pool.has(*index))
-    }
-
-    /// Encodes a QUERY, with its tag, for the dispatcher at `pair.to`.
-    pub fn seal(&self, query: Query, pair: NodePair) -> Vec<u8> {
-        let key = self.keys.with(pair.to).current;
-        encode(&Message::Query(query), &[], clock_now(), &key, pair)
     }
 }
 

@@ -23,7 +23,7 @@ use baton_core::{
 };
 use baton_dataplane::{Answers, DataServer, sys};
 use baton_net::LccpSocket;
-use baton_wire::{Address, Arrival, Flow, Message, NodePair, Query, Reply, decode};
+use baton_wire::{Address, Arrival, Flow, Message, Query, Reply};
 use tokio::{
     runtime::Builder,
     sync::mpsc,
@@ -36,7 +36,7 @@ use crate::{
     local_node::LocalNode,
     locked::locked,
     logging::complaints::Complaints,
-    peers::heartbeat::clock_now,
+    peers::{heartbeat::clock_now, sealing},
 };
 
 /// The time between two signs of life to the program. The program chooses by itself only after several are missing.
@@ -204,11 +204,9 @@ impl Task {
                 self.open.insert(key);
                 let (host, path) = (request.host(), request.path());
                 let query = Query::new(flow, number, pool.id, host.as_bytes(), path.as_bytes());
-                let pair = NodePair {
-                    from: self.lccp.own(),
-                    to: dispatcher,
-                };
-                let message = rule_set.seal(query, pair);
+                let query = Message::Query(query);
+                let message =
+                    sealing::seal(self.lccp.own(), &rule_set.keys, dispatcher, &query, &[]);
                 // A question that cannot be sent is treated like one whose answer is late.
                 Ok(self.lccp.send_to(&message, dispatcher).await?)
             }
@@ -226,12 +224,8 @@ impl Task {
         let Some(rule_set) = self.rules.rule_set() else {
             return Ok(());
         };
-        let pair = NodePair {
-            from: sender,
-            to: self.lccp.own(),
-        };
-        let keys = rule_set.keys.with(sender);
-        match decode(payload, pair, &keys, came, rule_set.clock_window) {
+        let (own, window) = (self.lccp.own(), rule_set.clock_window);
+        match sealing::open(own, &rule_set.keys, window, sender, payload, came) {
             Ok(received) => match received.message {
                 Message::Reply(reply) => self.handle_reply(&rule_set, sender, &reply),
                 _ => Ok(()),

@@ -3,11 +3,10 @@
 use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc};
 
 use baton_net::LccpSocket;
-use baton_wire::{KeyRing, Message, NodePair, encode};
+use baton_wire::{KeyRing, Message};
 use tokio::sync::watch;
-use tracing::debug;
 
-use super::{heartbeat::clock_now, retransmission};
+use super::{retransmission, sealing};
 
 /// Sends and receives the daemon's messages.
 pub struct Messenger {
@@ -60,16 +59,12 @@ impl Messenger {
 
     /// Sends a message at once.
     pub async fn send(&self, to: Ipv4Addr, message: &Message) {
-        let message = self.sealed(message, to);
-        if let Err(error) = self.socket.send_to(&message, to).await {
-            debug!("{error}");
-        }
+        sealing::say(&self.socket, &self.keys, to, message, &[]).await;
     }
 
     /// Encodes a message that carries no client's packet, from this node to `to`, under the key they share.
     pub fn sealed(&self, message: &Message, to: Ipv4Addr) -> Vec<u8> {
-        let pair = NodePair { from: self.own, to };
-        encode(message, &[], clock_now(), &self.keys.with(to).current, pair)
+        sealing::seal(self.own, &self.keys, to, message, &[])
     }
 
     /// Tells the retransmission task which channels to look after, and with which keys.

@@ -7,6 +7,7 @@ pub mod keys;
 pub mod liveness;
 pub mod messenger;
 pub mod retransmission;
+pub mod sealing;
 pub mod versions;
 
 use baton_core::{liveness::Liveness, membership::Membership};

@@ -19,11 +19,11 @@ use baton_core::{
 };
 use baton_dataplane::Channels;
 use baton_net::{LccpSocket, Link};
-use baton_wire::{Arrival, KeyRing, Message, NodePair, Numbers, decode, encode};
+use baton_wire::{Arrival, KeyRing, Message, Numbers};
 use tokio::{sync::watch, time::sleep};
 use tracing::{debug, warn};
 
-use super::heartbeat::clock_now;
+use super::{heartbeat::clock_now, sealing};
 use crate::{logging::logged, network::egress::Egress};
 
 /// What the task needs to know of the configuration.
@@ -185,19 +185,15 @@ impl Task {
     }
 
     async fn handle(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) -> Result<()> {
-        let (keys, clock_window) = {
+        let (keys, window) = {
             let wanted = self.wanted.borrow();
-            (wanted.keys.with(sender), wanted.clock_window)
+            (wanted.keys.clone(), wanted.clock_window)
         };
         let Some(node) = self.nodes.get_mut(&sender) else {
             return Ok(());
         };
         // The daemon receives these messages too, and counts those that cannot be decoded.
-        let pair = NodePair {
-            from: sender,
-            to: self.socket.own(),
-        };
-        let received = decode(payload, pair, &keys, came, clock_window);
+        let received = sealing::open(self.socket.own(), &keys, window, sender, payload, came);
         match received.map(|received| received.message) {
             Ok(Message::Sync { last }) => {
                 let came = self.maps.inbox(sender)?.unwrap_or_default();
@@ -223,15 +219,8 @@ impl Task {
     }
 
     async fn say(&self, message: &Message, to: Ipv4Addr) {
-        let pair = NodePair {
-            from: self.socket.own(),
-            to,
-        };
-        let key = self.wanted.borrow().keys.with(to).current;
-        let bytes = encode(message, &[], clock_now(), &key, pair);
-        if let Err(error) = self.socket.send_to(&bytes, to).await {
-            debug!("{error}");
-        }
+        let keys = self.wanted.borrow().keys.clone();
+        sealing::say(&self.socket, &keys, to, message, &[]).await;
     }
 }
 

@@ -24,14 +24,14 @@ use anyhow::Result;
 use baton_abi::{LCCP_HEAD, LCCP_READY, LCCP_RESUME, LCCP_YIELD};
 use baton_dataplane::{DataServer, Orphans};
 use baton_net::LccpSocket;
-use baton_wire::{Arrival, KeyRing, Message, NodePair, decode, encode};
+use baton_wire::{Arrival, KeyRing, Message};
 use tokio::{
     sync::{mpsc, watch},
     time::sleep,
 };
 use tracing::debug;
 
-use crate::{data_server::slow_path::RuleReader, logging::logged, peers::heartbeat::clock_now};
+use crate::{data_server::slow_path::RuleReader, logging::logged, peers::sealing};
 use admission::Admission;
 use agent::Serving;
 pub use counts::Counts;
@@ -255,14 +255,7 @@ impl Task {
             } in outgoing
             {
                 self.expected.note(to, &message);
-                let pair = NodePair {
-                    from: self.socket.own(),
-                    to,
-                };
-                let bytes = encode(&message, &packet, clock_now(), &keys.with(to).current, pair);
-                if let Err(error) = self.socket.send_to(&bytes, to).await {
-                    debug!("{error}");
-                }
+                sealing::say(&self.socket, &keys, to, &message, &packet).await;
             }
         }
     }
@@ -270,14 +263,11 @@ impl Task {
     fn handle(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) {
         let (keys, window) = {
             let wanted = self.wanted.borrow();
-            (wanted.keys.with(sender), wanted.clock_window)
+            (wanted.keys.clone(), wanted.clock_window)
         };
         // The daemon hears every message too, and counts those that are rejected.
-        let pair = NodePair {
-            from: sender,
-            to: self.socket.own(),
-        };
-        let Ok(received) = decode(payload, pair, &keys, came, window) else {
+        let own = self.socket.own();
+        let Ok(received) = sealing::open(own, &keys, window, sender, payload, came) else {
             return;
         };
         if !self.expected.expects(sender, &received.message) {

@@ -19,14 +19,14 @@ use baton_core::{
 };
 use baton_dataplane::{Refusals, RefusedNodes, sys};
 use baton_net::{LccpSocket, Received};
-use baton_wire::{KeyRing, Message, NodePair, Reject, decode, encode};
+use baton_wire::{KeyRing, Message, Reject};
 use tokio::{
     sync::{Notify, mpsc},
     time::sleep,
 };
 use tracing::{debug, warn};
 
-use crate::{locked::locked, peers::heartbeat::clock_now};
+use crate::{locked::locked, peers::sealing};
 
 /// How often the thread looks at the messages that the programs have refused.
 const LOOK: Duration = Duration::from_millis(20);
@@ -148,16 +148,9 @@ impl Heartbeat {
         // The machine is locked before the keys are read, so that no message is accepted by a key that was replaced
         // before the machine heard of it.
         let mut machine = locked(&self.shared.machine);
-        let (keys, clock_window) = {
-            let trust = locked(&self.shared.trust);
-            (trust.keys.with(sender), trust.clock_window)
-        };
+        let Trust { keys, clock_window } = locked(&self.shared.trust).clone();
         // The daemon hears the same messages and counts those that cannot be read.
-        let pair = NodePair {
-            from: sender,
-            to: self.own,
-        };
-        match decode(payload, pair, &keys, heard.came(), clock_window) {
+        match sealing::open(self.own, &keys, clock_window, sender, payload, heard.came()) {
             Ok(received) => {
                 if let Message::Candidate(said) = received.message {
                     machine.handle(now, sender.into(), received.clock, said);
@@ -177,14 +170,7 @@ impl Heartbeat {
     async fn say(&self, socket: &LccpSocket, message: &Message) {
         let keys = locked(&self.shared.trust).keys.clone();
         for to in &self.others {
-            let pair = NodePair {
-                from: self.own,
-                to: *to,
-            };
-            let bytes = encode(message, &[], clock_now(), &keys.with(*to).current, pair);
-            if let Err(error) = socket.send_to(&bytes, *to).await {
-                debug!("{error}");
-            }
+            sealing::say(socket, &keys, *to, message, &[]).await;
         }
     }
 }

@@ -14,7 +14,7 @@ use baton_core::{
 };
 use baton_dataplane::sys;
 use baton_net::LccpSocket;
-use baton_wire::{Address, Arrival, Message, NodePair, Taken, TakenRefusal, Tcbs, decode, encode};
+use baton_wire::{Address, Arrival, Message, Taken, TakenRefusal, Tcbs};
 use tokio::{
     runtime::Runtime,
     sync::{mpsc, oneshot, watch},
@@ -29,7 +29,11 @@ use super::{
     transfer::Transfer,
     ways::Ways,
 };
-use crate::{local_node::LocalNode, logging::logged, peers::heartbeat::clock_now};
+use crate::{
+    local_node::LocalNode,
+    logging::logged,
+    peers::{heartbeat::clock_now, sealing},
+};
 
 /// At most this many messages are read before the task looks at anything else.
 const AT_ONCE: usize = 64;
@@ -179,15 +183,11 @@ impl Task {
     }
 
     async fn handle(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) {
-        let (keys, clock_window) = {
+        let (keys, window) = {
             let wanted = self.wanted.borrow();
-            (wanted.keys.with(sender), wanted.clock_window)
+            (wanted.keys.clone(), wanted.clock_window)
         };
-        let pair = NodePair {
-            from: sender,
-            to: self.socket.own(),
-        };
-        let received = decode(payload, pair, &keys, came, clock_window);
+        let received = sealing::open(self.socket.own(), &keys, window, sender, payload, came);
         match received.map(|received| received.message) {
             Ok(Message::Tcbs(batch)) => {
                 self.take(sender, &batch);
@@ -364,15 +364,8 @@ impl Task {
     }
 
     async fn say(&self, message: &Message, to: Ipv4Addr) {
-        let key = self.wanted.borrow().keys.with(to).current;
-        let pair = NodePair {
-            from: self.socket.own(),
-            to,
-        };
-        let bytes = encode(message, &[], clock_now(), &key, pair);
-        if let Err(error) = self.socket.send_to(&bytes, to).await {
-            debug!("{error}");
-        }
+        let keys = self.wanted.borrow().keys.clone();
+        sealing::say(&self.socket, &keys, to, message, &[]).await;
     }
 
     fn log_what_happened(&mut self) {
