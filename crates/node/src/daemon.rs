@@ -400,18 +400,14 @@ impl Daemon {
         match request {
             Request::Status => match report::status(self) {
                 Ok(status) => Response::Status(Box::new(status)),
-                Err(error) => Response::Failed {
-                    message: format!("{error:#}"),
-                },
+                Err(error) => error.into(),
             },
             Request::Migrate { from, to } => self.answer_migrate(from, to),
             Request::Migration { from, to } => self.answer_migration(from, to),
             Request::Drain(wish) => self.answer_drain(wish).await,
             Request::Reload => match self.reload().await {
                 Ok(message) => Response::Done { message },
-                Err(error) => Response::Failed {
-                    message: format!("{error:#}"),
-                },
+                Err(error) => error.into(),
             },
         }
     }
@@ -425,9 +421,7 @@ impl Daemon {
                 logged(self.handle_events());
                 Response::Done { message }
             }
-            Err(error) => Response::Failed {
-                message: format!("{error:#}"),
-            },
+            Err(error) => error.into(),
         }
     }
 

@@ -84,6 +84,15 @@ impl Response {
     }
 }
 
+/// The answer that a request failed, with the error and its causes.
+impl From<anyhow::Error> for Response {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed {
+            message: format!("{error:#}"),
+        }
+    }
+}
+
 /// A request and the channel for its answer.
 pub type Call = (Request, oneshot::Sender<Response>);
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    net::{IpAddr, Ipv4Addr, SocketAddrV4},
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
 };
 
 use anyhow::Result;
@@ -167,10 +167,8 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
         cpu,
         clock_skew_ms: skew.map(|skew| skew.ms),
         clock_refused: skew.is_some_and(|skew| skew.refused),
-        lccp_version: match node.address.ip() {
-            IpAddr::V4(address) => daemon.peers.versions.of(daemon.now(), address),
-            IpAddr::V6(_) => None,
-        },
+        lccp_version: (node.address.ipv4())
+            .and_then(|address| daemon.peers.versions.of(daemon.now(), address)),
         tally: tally.map(|tally| tallies::shown(&tally, at_doors)),
     })
 }
@@ -249,10 +247,7 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
     let rest = daemon.tables.tallied_pool(at, None);
     Ok(Service {
         name: service.name.to_string(),
-        address: match service.address.ip() {
-            IpAddr::V4(address) => format!("{address}:{}", service.port),
-            IpAddr::V6(address) => format!("[{address}]:{}", service.port),
-        },
+        address: SocketAddr::new(service.address.ip(), service.port.get()).to_string(),
         policy: service.policy.to_string(),
         pools: (service.pools.iter().enumerate())
             .map(|(index, pool)| {

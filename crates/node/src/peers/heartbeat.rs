@@ -1,10 +1,6 @@
 //! HELLO: what this node says of itself, and to which nodes.
 
-use std::{
-    fs,
-    net::{IpAddr, Ipv4Addr},
-    time::SystemTime,
-};
+use std::{fs, net::Ipv4Addr, time::SystemTime};
 
 use baton_config::Config;
 use baton_wire::{Clock, Hello, HelloService, Incarnation, Message, Permille};
@@ -19,10 +15,8 @@ pub fn peers(config: &Config, own: Ipv4Addr) -> Vec<Ipv4Addr> {
     config
         .nodes
         .iter()
-        .filter_map(|node| match node.address.ip() {
-            IpAddr::V4(address) if address != own => Some(address),
-            _ => None,
-        })
+        .filter_map(|node| node.address.ipv4())
+        .filter(|address| *address != own)
         .collect()
 }
 

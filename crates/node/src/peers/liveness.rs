@@ -62,10 +62,7 @@ impl Daemon {
             slots: self.tables.addresses(&self.local),
             fronts: (config.connection_servers())
                 .filter(|node| node.address != own)
-                .filter_map(|node| match node.address.ip() {
-                    IpAddr::V4(address) => Some(address),
-                    IpAddr::V6(_) => None,
-                })
+                .filter_map(|node| node.address.ipv4())
                 .collect(),
         });
     }

@@ -244,9 +244,7 @@ impl Daemon {
         };
         match done {
             Ok(message) => Response::Done { message },
-            Err(error) => Response::Failed {
-                message: format!("{error:#}"),
-            },
+            Err(error) => error.into(),
         }
     }
 

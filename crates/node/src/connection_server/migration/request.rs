@@ -1,6 +1,6 @@
 //! Handles an operator's request for a migration, and checks whether it is possible.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use anyhow::{Context, Result, bail, ensure};
 use baton_config::Node;
@@ -105,9 +105,7 @@ impl Daemon {
 }
 
 fn answered(result: Result<Response>) -> Response {
-    result.unwrap_or_else(|error| Response::Failed {
-        message: format!("{error:#}"),
-    })
+    result.unwrap_or_else(Response::from)
 }
 
 fn migration(state: State) -> Response {
@@ -115,10 +113,8 @@ fn migration(state: State) -> Response {
 }
 
 fn v4(node: &Node) -> Result<Ipv4Addr> {
-    match node.address.ip() {
-        IpAddr::V4(address) => Ok(address),
-        IpAddr::V6(_) => bail!("{}: its address must be IPv4 in this version", node.name),
-    }
+    let address = node.address.ipv4();
+    address.with_context(|| format!("{}: its address must be IPv4 in this version", node.name))
 }
 
 /// Finds the two nodes, and makes the checks that do not depend on which node is asked.
