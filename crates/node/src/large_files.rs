@@ -12,7 +12,7 @@ use baton_config::{Large, Service};
 use baton_core::sizes::Known;
 use baton_streams::Topic;
 use baton_wire::{HashKey, LargePaths};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::sync::mpsc;
 use tracing::{info, warn};
 
 use super::{
@@ -22,6 +22,7 @@ use super::{
 use crate::{
     data_server::document_root::{Found, walk},
     logging::logged,
+    owned_task::OwnedTask,
 };
 
 /// The pause between two walks.
@@ -37,7 +38,8 @@ pub struct WalkResult {
 struct Walk {
     large: Large,
     key: HashKey,
-    task: JoinHandle<()>,
+    /// Ends with this.
+    _task: OwnedTask,
 }
 
 /// The running walks, what they found, and what is large on other nodes.
@@ -76,20 +78,18 @@ impl LargeFiles {
             };
             let walk = match before.remove(&at) {
                 Some(walk) if walk.large == *large && walk.key == key => walk,
-                other => {
-                    stop(other);
+                _ => {
                     let name = service.name.to_string();
                     let sender = self.sender.clone();
                     Walk {
                         large: large.clone(),
                         key,
-                        task: tokio::spawn(look(at, name, large.clone(), key, sender)),
+                        _task: OwnedTask::spawn(look(at, name, large.clone(), key, sender)),
                     }
                 }
             };
             self.walks.insert(at, walk);
         }
-        before.into_values().for_each(|walk| stop(Some(walk)));
         let walks = &self.walks;
         let walked = |at| walks.keys().any(|walked| endpoint(*walked) == at);
         self.own.keep(walked);
@@ -119,12 +119,6 @@ impl LargeFiles {
             }
         }
         changed
-    }
-}
-
-fn stop(walk: Option<Walk>) {
-    if let Some(walk) = walk {
-        walk.task.abort();
     }
 }
 

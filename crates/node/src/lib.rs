@@ -26,6 +26,7 @@ mod logging;
 mod metrics;
 mod network;
 mod operator;
+mod owned_task;
 mod peers;
 mod resume;
 pub mod saps;

@@ -8,10 +8,11 @@
 use anyhow::Result;
 use baton_net::LccpSocket;
 use baton_wire::Incarnation;
-use tokio::{task::JoinHandle, time::interval};
+use tokio::time::interval;
 
 use crate::{
     local_node::LocalNode,
+    owned_task::OwnedTask,
     peers::{
         heartbeat::{self, Heartbeat},
         keys::key_ring,
@@ -20,7 +21,9 @@ use crate::{
 };
 
 /// A task that says HELLO until this is dropped.
-pub struct Succession(JoinHandle<()>);
+pub struct Succession {
+    _task: OwnedTask,
+}
 
 impl Succession {
     /// Starts the task. `draining` says whether the earlier daemon was draining. Call this only if an earlier daemon's
@@ -32,7 +35,7 @@ impl Succession {
         let keys = key_ring(config, &local.me);
         let mut beat = interval(config.cluster.hello);
         let mut heartbeat = Heartbeat::new(incarnation);
-        Ok(Self(tokio::spawn(async move {
+        let task = OwnedTask::spawn(async move {
             loop {
                 beat.tick().await;
                 let messages = heartbeat.next(draining, &[]);
@@ -42,12 +45,7 @@ impl Succession {
                     }
                 }
             }
-        })))
-    }
-}
-
-impl Drop for Succession {
-    fn drop(&mut self) {
-        self.0.abort();
+        });
+        Ok(Self { _task: task })
     }
 }

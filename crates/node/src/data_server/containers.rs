@@ -9,10 +9,9 @@ use std::{
 use anyhow::{Context, Result};
 use baton_agent::{Routing, container, relay::Counters};
 use baton_config::Service;
-use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
-use crate::{daemon::Daemon, tables::services_with_places};
+use crate::{daemon::Daemon, owned_task::OwnedTask, tables::services_with_places};
 
 /// The relays that run, by service.
 #[derive(Default)]
@@ -26,19 +25,15 @@ pub struct Containers {
 
 struct Running {
     server: SocketAddrV4,
-    task: JoinHandle<()>,
+    /// Ends with this.
+    _task: OwnedTask,
 }
 
 impl Containers {
     /// Relays exactly these services from now on, each to its server. Relays that did not change go on.
     fn follow(&mut self, wanted: &HashMap<SocketAddrV4, SocketAddrV4>) -> Result<()> {
-        self.running.retain(|service, running| {
-            let stays = wanted.get(service) == Some(&running.server);
-            if !stays {
-                running.task.abort();
-            }
-            stays
-        });
+        self.running
+            .retain(|service, running| wanted.get(service) == Some(&running.server));
         for (&service, &server) in wanted {
             if self.running.contains_key(&service) {
                 continue;
@@ -52,8 +47,11 @@ impl Containers {
                 )
             })?;
             info!(%service, %server, "relaying to a server in a container");
-            let task = tokio::spawn(relay.run());
-            self.running.insert(service, Running { server, task });
+            let running = Running {
+                server,
+                _task: OwnedTask::spawn(relay.run()),
+            };
+            self.running.insert(service, running);
         }
         Ok(())
     }

@@ -17,14 +17,13 @@ use baton_core::{
 };
 use baton_net::probe::{Get, Probe, Reason, probe_here};
 use baton_wire::Health;
-use tokio::{
-    sync::mpsc,
-    task::{JoinHandle, spawn_blocking},
-    time::sleep,
-};
+use tokio::{sync::mpsc, task::spawn_blocking, time::sleep};
 use tracing::{info, warn};
 
-use crate::data_server::address_translation::{self, Looks};
+use crate::{
+    data_server::address_translation::{self, Looks},
+    owned_task::OwnedTask,
+};
 
 /// A new verdict on one service, sent when it changes.
 pub struct CheckResult {
@@ -36,7 +35,7 @@ pub struct CheckResult {
 
 /// The checks that run, and their last verdicts.
 pub struct Checks {
-    running: HashMap<SocketAddrV4, (Option<Check>, Option<JoinHandle<()>>)>,
+    running: HashMap<SocketAddrV4, (Option<Check>, Option<OwnedTask>)>,
     verdicts: HashMap<SocketAddrV4, Health>,
     report: mpsc::Sender<CheckResult>,
     /// The interfaces by which clients' packets may come in.
@@ -64,15 +63,11 @@ impl Checks {
         for (address, service) in services {
             let running = match before.remove(&address) {
                 Some((check, task)) if check == service.health => (check, task),
-                other => {
-                    stop(other);
-                    self.start(address, service)
-                }
+                _ => self.start(address, service),
             };
             self.running.insert(address, running);
         }
-        for (address, left) in before {
-            stop(Some(left));
+        for address in before.into_keys() {
             self.verdicts.remove(&address);
         }
     }
@@ -97,13 +92,13 @@ impl Checks {
         &mut self,
         address: SocketAddrV4,
         service: &Service,
-    ) -> (Option<Check>, Option<JoinHandle<()>>) {
+    ) -> (Option<Check>, Option<OwnedTask>) {
         let Some(check) = service.health.clone() else {
             // Without a configured check the server is taken to be healthy.
             self.verdicts.insert(address, Health::Passing);
             return (None, None);
         };
-        let task = tokio::spawn(run(
+        let task = OwnedTask::spawn(run(
             address,
             service.name.to_string(),
             check.clone(),
@@ -142,12 +137,6 @@ async fn found(under_way: &mut Option<UnderWay>) -> (health::Probe, Result<(), R
     match under_way {
         Some(probe) => (probe.id, probe.found.as_mut().await),
         None => pending().await,
-    }
-}
-
-fn stop(running: Option<(Option<Check>, Option<JoinHandle<()>>)>) {
-    if let Some((_, Some(task))) = running {
-        task.abort();
     }
 }
 
