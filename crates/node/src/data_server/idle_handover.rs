@@ -1,11 +1,8 @@
 //! Idle connections leave a data server that drains. Once a second the daemon sends in an empty ACK for each in its
 //! client's name, so that the program looks at the connection.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use baton_abi::TcbKey;
-use baton_wire::Address;
-use etherparse::{PacketBuilder, TcpHeader, TcpOptions};
+use etherparse::PacketBuilder;
 
 use crate::daemon::Daemon;
 
@@ -32,22 +29,16 @@ impl Daemon {
 pub(crate) fn ack(flow: &TcbKey, (seq, ack): (u32, u32), mac: [u8; 6]) -> Option<Vec<u8>> {
     const TIMESTAMPS: [u8; 12] = [1; 12];
     const TTL: u8 = 64;
-    let IpAddr::V4(client) = Address::from_octets(flow.client).ip() else {
+    let (client, cluster) = flow.ends();
+    if client.ip().is_unspecified() {
         return None;
-    };
-    let cluster = Ipv4Addr::from(flow.cluster.to_ne_bytes());
-    let mut header = TcpHeader::new(
-        u16::from_be(flow.be_client_port),
-        u16::from_be(flow.be_cluster_port),
-        seq,
-        0,
-    );
-    header.ack = true;
-    header.acknowledgment_number = ack;
-    header.options = TcpOptions::try_from_slice(&TIMESTAMPS).ok()?;
+    }
     let builder = PacketBuilder::ethernet2(mac, mac)
-        .ipv4(client.octets(), cluster.octets(), TTL)
-        .tcp_header(header);
+        .ipv4(client.ip().octets(), cluster.ip().octets(), TTL)
+        .tcp(client.port(), cluster.port(), seq, 0)
+        .ack(ack)
+        .options_raw(&TIMESTAMPS)
+        .ok()?;
     let mut frame = Vec::with_capacity(builder.size(0));
     builder.write(&mut frame, &[]).ok()?;
     Some(frame)
