@@ -78,35 +78,12 @@ impl Deconfigured {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use baton_config::Source;
-
     use super::*;
-
-    const FILE: &str = r#"
-        cluster.key = "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"
-        local.name = "cs1"
-        [[node]]
-        name = "cs1"
-        address = "192.0.2.1"
-        roles = ["cs", "ds"]
-        [[service]]
-        name = "web"
-        address = "192.0.2.100"
-        port = 80
-    "#;
 
     #[test]
     fn a_service_leaves_once_it_has_had_its_time_unless_it_comes_back() {
-        let source = Source {
-            path: "baton.toml".as_ref(),
-            text: FILE,
-            mode: None,
-        };
-        let parsed = Config::parse(source, |_| Err(std::io::Error::other("no files")));
-        let Ok(loaded) = parsed else {
-            panic!("a good file")
-        };
-        let service = &loaded.config.services[0];
+        let config = baton_config::example();
+        let service = &config.services[0];
         let at = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 100), 80);
         let before = [(at, service.clone())];
         let moment = |seconds| Moment::after_epoch(Duration::from_secs(seconds));
