@@ -8,7 +8,7 @@
 //!   heartbeat --> membership <-- HELLO of other nodes          v
 //!                                                          HELLO to other nodes
 //!
-//!  agent --what it has read--> the programs                 desk <-- QUERY of other nodes
+//!  agent --what it has read--> the programs           dispatcher <-- QUERY of other nodes
 //! ```
 //!
 //! Each role has a module: `connection_server`, `data_server` and `dispatcher`. I/O servers and application nodes use
