@@ -1,7 +1,7 @@
 //! Asks the kernel about its TCP sockets: sock_diag(7).
 
 use std::io;
-use std::net::{IpAddr, SocketAddrV4};
+use std::net::{SocketAddr, SocketAddrV4};
 
 use netlink_packet_core::{
     NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -9,9 +9,9 @@ use netlink_packet_core::{
 use netlink_packet_sock_diag::inet::{
     ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags,
 };
-use netlink_packet_sock_diag::{AF_INET, IPPROTO_TCP, SockDiagMessage};
+use netlink_packet_sock_diag::{AF_INET, AF_INET6, IPPROTO_TCP, SockDiagMessage};
+use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
-use netlink_sys::{Socket, SocketAddr};
 
 /// Calls `visit` with every TCP socket of an address family that is in one of `states`, with the attributes that
 /// `extensions` ask for.
@@ -58,16 +58,25 @@ pub(crate) fn dump(
 /// The state of the TCP socket that a packet from `remote` to `local` would find: a connection, or else a
 /// listener. `None` if there is neither.
 pub(crate) fn state_of(local: SocketAddrV4, remote: SocketAddrV4) -> io::Result<Option<u8>> {
+    match socket_of(local.into(), remote.into()) {
+        Ok(found) => Ok(Some(found.header.state)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The TCP socket that a packet from `remote` to `local` would find. The error's kind is `NotFound` if there is none.
+pub(crate) fn socket_of(local: SocketAddr, remote: SocketAddr) -> io::Result<InetResponse> {
     let request = InetRequest {
-        family: AF_INET,
+        family: if local.is_ipv4() { AF_INET } else { AF_INET6 },
         protocol: IPPROTO_TCP,
         extensions: ExtensionFlags::empty(),
         states: StateFlags::all(),
         socket_id: SocketId {
             source_port: local.port(),
             destination_port: remote.port(),
-            source_address: IpAddr::V4(*local.ip()),
-            destination_address: IpAddr::V4(*remote.ip()),
+            source_address: local.ip(),
+            destination_address: remote.ip(),
             interface_id: 0,
             // INET_DIAG_NOCOOKIE: any socket of these addresses.
             cookie: [0xff; 8],
@@ -77,13 +86,8 @@ pub(crate) fn state_of(local: SocketAddrV4, remote: SocketAddrV4) -> io::Result<
     let message =
         NetlinkMessage::<SockDiagMessage>::deserialize(&datagram).map_err(io::Error::other)?;
     match message.payload {
-        NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
-            Ok(Some(response.header.state))
-        }
-        NetlinkPayload::Error(error) => match error.to_io() {
-            error if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            error => Err(error),
-        },
+        NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => Ok(*response),
+        NetlinkPayload::Error(error) => Err(error.to_io()),
         _ => Err(io::Error::other(
             "the kernel answered with neither a socket nor an error",
         )),
@@ -99,7 +103,7 @@ fn ask(request: InetRequest, flags: u16) -> io::Result<Socket> {
     message.serialize(&mut bytes);
     let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
     socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.connect(&netlink_sys::SocketAddr::new(0, 0))?;
     socket.send(&bytes, 0)?;
     Ok(socket)
 }
