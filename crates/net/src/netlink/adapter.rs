@@ -1,12 +1,11 @@
 //! The properties of an interface that tell whether baton can use it.
 
-use futures_util::TryStreamExt;
 use rtnetlink::packet_route::link::{
     LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
 };
 
-use super::{Netlink, failed};
-use crate::{Error, Result};
+use super::Netlink;
+use crate::Result;
 
 /// An interface of any kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,20 +32,7 @@ impl Netlink {
     /// # Errors
     /// [`Error::NoLink`], which lists the interfaces that exist; [`Error::System`].
     pub async fn adapter(&self, name: &str) -> Result<Adapter> {
-        let doing = "list the interfaces";
-        let mut messages = self.handle.link().get().execute();
-        let mut existing = Vec::new();
-        while let Some(message) = messages.try_next().await.map_err(failed(doing))? {
-            let adapter = adapter(&message);
-            if adapter.name == name {
-                return Ok(adapter);
-            }
-            existing.push(adapter.name);
-        }
-        Err(Error::NoLink {
-            name: name.to_owned(),
-            existing: existing.join(", "),
-        })
+        Ok(adapter(&self.link_message(name).await?))
     }
 
     /// The names of the VLAN interfaces above the interface with this index.
@@ -54,21 +40,16 @@ impl Netlink {
     /// # Errors
     /// [`Error::System`].
     pub async fn vlans_above(&self, index: u32) -> Result<Vec<String>> {
-        let doing = "list the interfaces";
-        let mut messages = self.handle.link().get().execute();
-        let mut names = Vec::new();
-        while let Some(message) = messages.try_next().await.map_err(failed(doing))? {
-            let is_above = message.attributes.contains(&LinkAttribute::Link(index));
-            let adapter = adapter(&message);
-            if is_above && adapter.kind.as_deref() == Some("vlan") {
-                names.push(adapter.name);
-            }
-        }
-        Ok(names)
+        let above = LinkAttribute::Link(index);
+        let mut messages = self.links().await?;
+        messages.retain(|message| message.attributes.contains(&above));
+        let adapters = messages.iter().map(adapter);
+        let vlans = adapters.filter(|adapter| adapter.kind.as_deref() == Some("vlan"));
+        Ok(vlans.map(|adapter| adapter.name).collect())
     }
 }
 
-fn adapter(message: &LinkMessage) -> Adapter {
+pub(super) fn adapter(message: &LinkMessage) -> Adapter {
     let mut adapter = Adapter {
         index: message.header.index,
         name: String::new(),

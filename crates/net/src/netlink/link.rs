@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use futures_util::TryStreamExt;
-use rtnetlink::packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
 
+use super::adapter::{Adapter, adapter};
 use super::{Netlink, all, failed};
 use crate::{Error, Result};
 
@@ -29,15 +30,23 @@ impl Netlink {
     /// # Errors
     /// [`Error::NoLink`], which lists the links that exist; [`Error::NotEthernet`]; [`Error::System`].
     pub async fn link_named(&self, name: &str) -> Result<Link> {
-        let links = self.links().await?;
-        let Some(found) = links.iter().find(|link| name_of(link) == name) else {
-            let existing = links.iter().map(name_of).collect::<Vec<_>>().join(", ");
-            return Err(Error::NoLink {
+        link(&self.link_message(name).await?)
+    }
+
+    /// What the kernel says of the link with this name.
+    pub(super) async fn link_message(&self, name: &str) -> Result<LinkMessage> {
+        let mut links = self.links().await?;
+        match links.iter().position(|link| adapter(link).name == name) {
+            Some(found) => Ok(links.swap_remove(found)),
+            None => Err(Error::NoLink {
                 name: name.to_owned(),
-                existing,
-            });
-        };
-        link(found)
+                existing: links
+                    .iter()
+                    .map(|link| adapter(link).name)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            }),
+        }
     }
 
     /// The link that holds this address.
@@ -55,7 +64,7 @@ impl Netlink {
             links
                 .iter()
                 .find(|link| link.header.index == index)
-                .map_or("?", name_of)
+                .map_or("?".to_owned(), |link| adapter(link).name)
         };
         let existing: Vec<String> = held
             .iter()
@@ -92,13 +101,19 @@ impl Netlink {
         }
     }
 
-    async fn links(&self) -> Result<Vec<LinkMessage>> {
+    pub(super) async fn links(&self) -> Result<Vec<LinkMessage>> {
         all("list the interfaces", self.handle.link().get().execute()).await
     }
 }
 
 fn link(message: &LinkMessage) -> Result<Link> {
-    let name = name_of(message);
+    let Adapter {
+        index,
+        name,
+        mtu,
+        up,
+        ..
+    } = adapter(message);
     let mac = message
         .attributes
         .iter()
@@ -106,34 +121,14 @@ fn link(message: &LinkMessage) -> Result<Link> {
             LinkAttribute::Address(bytes) => <[u8; 6]>::try_from(bytes.as_slice()).ok(),
             _ => None,
         });
-    let mtu = message
-        .attributes
-        .iter()
-        .find_map(|attribute| match attribute {
-            LinkAttribute::Mtu(mtu) => Some(*mtu),
-            _ => None,
-        });
-    match (mac, mtu) {
-        (Some(mac), Some(mtu)) => Ok(Link {
-            index: message.header.index,
-            name: name.to_owned(),
+    match mac {
+        Some(mac) => Ok(Link {
+            index,
+            name,
             mac,
             mtu,
-            up: message.header.flags.contains(LinkFlags::Up),
+            up,
         }),
-        _ => Err(Error::NotEthernet {
-            name: name.to_owned(),
-        }),
+        None => Err(Error::NotEthernet { name }),
     }
-}
-
-fn name_of(message: &LinkMessage) -> &str {
-    let name = message
-        .attributes
-        .iter()
-        .find_map(|attribute| match attribute {
-            LinkAttribute::IfName(name) => Some(name.as_str()),
-            _ => None,
-        });
-    name.unwrap_or_default()
 }
