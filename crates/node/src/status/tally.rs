@@ -102,7 +102,7 @@ mod tests {
         tally.handovers = 5;
         assert_eq!(
             tally.to_string(),
-            "12 requests, 4.1 KB, 1 not answered: nobody was there, 5 handovers"
+            "12 requests, 4.1 KB, 1 not answered: no data server was available, 5 handovers"
         );
     }
 }
