@@ -10,7 +10,7 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 use crate::{
     cluster::{ARRIVES_AT, CS, data_server, ds, key},
     connection_server::http::routes_by_name,
-    data_server::adopt::loopback::{COOKIE, Live, expect},
+    data_server::adopt::loopback::{COOKIE, Live},
     host::{on_own_host, send_lccp},
     lccp::{INNER, LCCP, TO_DS, adopt, forward, seal, tag_again, to_ds},
     node::{Node, Redirect, Seen, Tx},
@@ -191,7 +191,7 @@ fn what_comes_again_adopts_nothing() {
         let sent = live.node.now();
         let numbered = |message: &Message, number, packet: &Segment, counted| {
             send_lccp(ds(0), &numbered_message(message, sent, number, packet));
-            expect(&live.node, &[(counted, 1)]);
+            live.expect(&[(counted, 1)]);
         };
         // The connection is here already, so TCP sees a retransmission.
         let first = live.client.get(COOKIE);

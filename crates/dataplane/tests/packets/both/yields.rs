@@ -12,7 +12,7 @@ use baton_wire::{Message, YieldAnswer, encode};
 
 use crate::{
     cluster::{ARRIVES_AT, CS, ds, ds_mac, key, peer},
-    data_server::adopt::loopback::{Live, expect},
+    data_server::adopt::loopback::Live,
     host::{on_own_host, send_lccp_from},
     lccp::{flow, opened, short, to_cs_from},
     node::Node,
@@ -65,10 +65,10 @@ fn a_response_goes_when_another_node_asks() {
     on_own_host(|| {
         let live = answered();
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
         thread::sleep(SETTLED);
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yielded", 1)]);
+        live.expect(&[("ds_yielded", 1)]);
         let packet = live.wire.next();
         assert_eq!(packet.ethernet.destination, ds_mac(1), "{packet:?}");
         assert_eq!((packet.from(), packet.to()), (CS, ds(1)));
@@ -78,7 +78,7 @@ fn a_response_goes_when_another_node_asks() {
         let error = (&live.stream).read(&mut [0; 16]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yield_gone", 1)]);
+        live.expect(&[("ds_yield_gone", 1)]);
         answers(&live, YieldAnswer::Gone);
     });
 }
@@ -88,9 +88,9 @@ fn told_to_stay_it_goes_on() {
     on_own_host(|| {
         let mut live = answered();
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
         say(&live, None);
-        expect(&live.node, &[("ds_yield_stopped", 1)]);
+        live.expect(&[("ds_yield_stopped", 1)]);
         answers(&live, YieldAnswer::Kept);
         live.write();
     });

@@ -4,9 +4,7 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 
 use super::loopback::judges_nothing;
-use super::loopback::{
-    BEGINNING, COOKIE, FORWARDED, attached, expect, expect_bytes, forward, send_adopt,
-};
+use super::loopback::{BEGINNING, COOKIE, FORWARDED, attached, expect_bytes, send_adopt};
 use crate::{
     cluster::WEB,
     host::{accept, listen, nothing_to_accept, on_own_host},
@@ -46,25 +44,22 @@ fn what_was_before_is_delivered() {
             send_adopt(&node, &request);
             let (stream, _) = accept(&listener);
             expect_bytes(&stream, GET);
-            expect(&node, &[("ds_adopted", 1)]);
+            node.expect(&[("ds_adopted", 1)]);
 
             let mut old = request.clone();
             old.seq = old.seq.wrapping_sub(seq);
             old.ack = old.ack.wrapping_sub(ack);
-            send_adopt(&node, &old);
-            expect(&node, DUPLICATE);
+            node.adopts(&old, DUPLICATE);
             assert!(nothing_to_accept(&listener), "{seq}, {ack}");
 
             // The same ADOPT comes once more after the server has answered and the client has sent more.
             (&stream).write_all(BEGINNING).unwrap();
             let mut more = request.clone().payload("more");
             more.seq = more.seq.wrapping_add(GET.len() as u32);
-            forward(&node, &more);
-            expect(&node, FORWARDED);
+            node.forwards(&more, FORWARDED);
             expect_bytes(&stream, b"more");
             if ack < ACK - 1 {
-                send_adopt(&node, &old);
-                expect(&node, DUPLICATE);
+                node.adopts(&old, DUPLICATE);
             }
             assert!(stream.take_error().unwrap().is_none(), "{seq}, {ack}");
             (&stream).write_all(b"and so on").unwrap();
@@ -91,7 +86,7 @@ fn another_connection_ends_it() {
             send_adopt(&node, &request);
             let (stream, _) = accept(&listener);
             expect_bytes(&stream, GET);
-            expect(&node, &[("ds_adopted", 1)]);
+            node.expect(&[("ds_adopted", 1)]);
 
             let mut other = request.clone();
             other.seq = other.seq.wrapping_sub(seq);
@@ -99,7 +94,7 @@ fn another_connection_ends_it() {
             send_adopt(&node, &other);
             let (newer, _) = accept(&listener);
             expect_bytes(&newer, GET);
-            expect(&node, &[("ds_adopted", 1), ("ds_stale_ended", 1)]);
+            node.expect(&[("ds_adopted", 1), ("ds_stale_ended", 1)]);
             let error = (&stream).read(&mut [0; 16]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{seq}, {ack}");
         }

@@ -10,7 +10,7 @@ use baton_wire::Message;
 use etherparse::{EtherType, IpNumber};
 
 use super::{
-    loopback::{COOKIE, Live, expect, expect_bytes, send},
+    loopback::{COOKIE, Live, expect_bytes, send},
     window::in_this_namespace,
 };
 use crate::data_server::{
@@ -194,7 +194,7 @@ fn aware(mut live: Live) -> Live {
     send(&live.node, &message, &live.client.get(COOKIE));
     live.stream = accept(&live.listener).0;
     let adopted = &[("ds_adopted", 1), ("ds_door_request", 1), ("ds_told", 1)];
-    expect(&live.node, adopted);
+    live.expect(adopted);
     expect_bytes(&live.stream, GET);
     answers(&mut live);
     live
@@ -210,7 +210,7 @@ fn answers(live: &mut Live) {
     let told = options.windows(here().len()).any(|some| some == here());
     assert!(told, "{options:?}");
     send_direct(&live.ack());
-    expect(&live.node, DELIVERED);
+    live.expect(DELIVERED);
 }
 
 /// Sends a request for data server 1 directly to this node, checks that the connection goes there with it, and returns
@@ -219,7 +219,7 @@ fn answers(live: &mut Live) {
 fn goes_directly(live: &Live) -> Segment {
     let request = request(live, ELSEWHERE);
     send_direct(&request);
-    expect(&live.node, &[("ds_direct", 1), ("ds_door_handed_on", 1)]);
+    live.expect(&[("ds_direct", 1), ("ds_door_handed_on", 1)]);
     assert!(told_to_adopt(live, &request), "the next one tells it too");
     told_moved(live, &request);
     request
@@ -245,7 +245,7 @@ fn by_owners_what_comes_for_one_that_has_gone_follows_it() {
         let live = aware(owned());
         let request = goes_directly(&live);
         send_direct(&request);
-        expect(&live.node, &[("ds_direct", 1), ("ds_door_again", 1)]);
+        live.expect(&[("ds_direct", 1), ("ds_door_again", 1)]);
         told_moved(&live, &request);
         told_again(&live, &request, None);
         let ack = request
@@ -255,13 +255,13 @@ fn by_owners_what_comes_for_one_that_has_gone_follows_it() {
             .flags("A");
         for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
             send_direct(packet);
-            expect(&live.node, &[("ds_direct", 1), ("ds_door_followed", 1)]);
+            live.expect(&[("ds_direct", 1), ("ds_door_followed", 1)]);
             follows(&live, packet);
         }
         // A packet in another's name does not follow the connection.
         let forged = ip_packet(IpNumber::IPV4, ds(1), ds(0), &ack.packet());
         send_ip(ds(0), &forged);
-        expect(&live.node, &[("ds_direct_refused", 1)]);
+        live.expect(&[("ds_direct_refused", 1)]);
         live.nothing_sent();
     });
 }
@@ -279,10 +279,10 @@ fn by_owners_a_body_is_no_request() {
         let first = head.clone().payload(ELSEWHERE).seq(end_of(&head));
         let second = first.clone().seq(end_of(&first));
         send_direct(&head);
-        expect(&live.node, LET_IN);
+        live.expect(LET_IN);
         for packet in [&first, &second, &first] {
             send_direct(packet);
-            expect(&live.node, DELIVERED);
+            live.expect(DELIVERED);
         }
         expect_bytes(
             &live.stream,
@@ -301,27 +301,21 @@ fn by_owners_the_agent_reads_what_the_door_cannot() {
         let whole = request(&live, HERE);
         let [first, rest] = cut(&whole, 20);
         send_direct(&first);
-        expect(
-            &live.node,
-            &[("ds_direct", 1), ("ds_door_reads", 1), ("ds_told", 1)],
-        );
+        live.expect(&[("ds_direct", 1), ("ds_door_reads", 1), ("ds_told", 1)]);
         ended(&live);
         send_direct(&rest);
-        expect(&live.node, DELIVERED);
+        live.expect(DELIVERED);
         let (read, _) = accept(&agent);
         let mut bytes = vec![0; HERE.len()];
         while read.peek(&mut bytes).unwrap() < bytes.len() {}
         tell(&live, &read, &whole, first_pool_of_one());
         send_in(&live, &whole);
-        expect(
-            &live.node,
-            &[
-                ("ds_adopted", 1),
-                ("ds_door_read", 1),
-                ("ds_door_request", 1),
-                ("ds_told", 1),
-            ],
-        );
+        live.expect(&[
+            ("ds_adopted", 1),
+            ("ds_door_read", 1),
+            ("ds_door_request", 1),
+            ("ds_told", 1),
+        ]);
         is_reset(&read);
         live.stream = accept(&live.listener).0;
         expect_bytes(&live.stream, HERE);

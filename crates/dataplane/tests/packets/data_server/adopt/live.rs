@@ -11,7 +11,7 @@ use baton_wire::{Message, TcbPart};
 
 use super::loopback::judges_nothing;
 use super::loopback::{
-    ADOPTED, COOKIE, FORWARDED, adopted, attached, expect, expect_bytes, forward, send, send_adopt,
+    ADOPTED, COOKIE, FORWARDED, adopted, attached, expect_bytes, send, send_adopt,
 };
 use crate::{
     cluster::{SMTP, WEB},
@@ -30,27 +30,26 @@ fn an_adopted_connection_is_the_servers() {
         let client = Client::fresh();
         send_adopt(&node, &client.get(COOKIE));
         let (stream, _) = accept(&listener);
-        expect(&node, &[("ds_adopted", 1)]);
+        node.expect(&[("ds_adopted", 1)]);
         assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
         expect_bytes(&stream, GET);
 
         // A second ADOPT with the same packet is a duplicate.
-        send_adopt(&node, &client.get(COOKIE));
-        expect(&node, &[("ds_duplicate", 1)]);
+        node.adopts(&client.get(COOKIE), &[("ds_duplicate", 1)]);
         assert!(nothing_to_accept(&listener));
 
         // The packets that follow find the socket, in FORWARD as they would without a message around them.
         let next = client.later(COOKIE, GET.len(), 0);
-        forward(&node, &next.clone().flags("PA").payload("more"));
-        expect(&node, FORWARDED);
+        node.forwards(&next.clone().flags("PA").payload("more"), FORWARDED);
         expect_bytes(&stream, b"more");
-        forward(&node, &client.later(COOKIE, GET.len() + 4, 0).flags("FA"));
-        expect(&node, FORWARDED);
+        node.forwards(
+            &client.later(COOKIE, GET.len() + 4, 0).flags("FA"),
+            FORWARDED,
+        );
         assert_eq!((&stream).read(&mut [0; 16]).unwrap(), 0);
 
         // An ADOPT that comes again is a duplicate also after the client's FIN.
-        send_adopt(&node, &client.get(COOKIE));
-        expect(&node, &[("ds_duplicate", 1)]);
+        node.adopts(&client.get(COOKIE), &[("ds_duplicate", 1)]);
         (&stream).write_all(b"an answer").unwrap();
         assert!(stream.take_error().unwrap().is_none());
     });
@@ -89,7 +88,7 @@ fn every_kind_of_client() {
             let (stream, from) = accept(&listener);
             assert_eq!(from, SocketAddr::V4(client.address), "{name}");
             expect_bytes(&stream, GET);
-            expect(&node, ADOPTED);
+            node.expect(ADOPTED);
         }
     });
 }
@@ -142,7 +141,7 @@ fn a_reuseport_group() {
         for _ in 0..64 {
             send_adopt(&node, &Client::fresh().get(COOKIE));
         }
-        expect(&node, &[("ds_adopted", 64), ("ds_door_request", 64)]);
+        node.expect(&[("ds_adopted", 64), ("ds_door_request", 64)]);
         let accepted = group.each_ref().map(|listener| {
             listener.set_nonblocking(true).unwrap();
             listener.incoming().map_while(Result::ok).count()
@@ -161,12 +160,11 @@ fn a_service_whose_server_speaks_first() {
         let ack = client.ack(COOKIE);
         send_adopt(&node, &ack);
         let (stream, _) = accept(&listener);
-        expect(&node, &[("ds_adopted", 1)]);
+        node.expect(&[("ds_adopted", 1)]);
         (&stream).write_all(b"220 ready\r\n").unwrap();
 
         // The client's first data carries the same numbers as its ACK, so it comes as an ADOPT again.
-        send_adopt(&node, &ack.flags("PA").payload("EHLO\r\n"));
-        expect(&node, &[("ds_duplicate", 1)]);
+        node.adopts(&ack.flags("PA").payload("EHLO\r\n"), &[("ds_duplicate", 1)]);
         expect_bytes(&stream, b"EHLO\r\n");
     });
 }
@@ -181,12 +179,11 @@ fn a_client_that_closes_at_once() {
         let get = client.get(COOKIE).flags("FPA");
         send_adopt(&node, &get);
         let (stream, _) = accept(&listener);
-        expect(&node, ADOPTED);
+        node.expect(ADOPTED);
         let mut all = Vec::new();
         (&stream).read_to_end(&mut all).unwrap();
         assert_eq!(all, GET);
-        send_adopt(&node, &get);
-        expect(&node, &[("ds_duplicate", 1)]);
+        node.adopts(&get, &[("ds_duplicate", 1)]);
         (&stream).write_all(b"an answer").unwrap();
         assert!(stream.take_error().unwrap().is_none());
     });
@@ -204,14 +201,12 @@ fn the_second_segment_first() {
             .later(COOKIE, GET.len(), 0)
             .flags("PA")
             .payload("more");
-        forward(&node, &second);
-        expect(&node, &[("ds_no_socket", 1)]);
+        node.forwards(&second, &[("ds_no_socket", 1)]);
         send_adopt(&node, &client.get(COOKIE));
         let (stream, _) = accept(&listener);
-        expect(&node, &[("ds_adopted", 1)]);
+        node.expect(&[("ds_adopted", 1)]);
         expect_bytes(&stream, GET);
-        forward(&node, &second);
-        expect(&node, FORWARDED);
+        node.forwards(&second, FORWARDED);
         expect_bytes(&stream, b"more");
     });
 }
@@ -236,7 +231,7 @@ fn an_mptcp_listener_is_relayed_to() {
             ("ds_unassigned", 1),
             ("lccp_not_ours", 1),
         ];
-        expect(&node, refused);
+        node.expect(refused);
 
         node.change(|settings| settings.relay_port = 9999);
         send_adopt(&node, &client.get(COOKIE));
@@ -244,7 +239,7 @@ fn an_mptcp_listener_is_relayed_to() {
         assert_eq!(from, SocketAddr::V4(client.address));
         assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
         expect_bytes(&stream, GET);
-        expect(&node, &[("ds_adopted_relay", 1), ("ds_door_request", 1)]);
+        node.expect(&[("ds_adopted_relay", 1), ("ds_door_request", 1)]);
     });
 }
 
@@ -263,7 +258,7 @@ fn an_mss_that_no_socket_can_have_is_refused() {
             ("ds_unassigned", 1),
             ("lccp_not_ours", 1),
         ];
-        expect(&node, refused);
+        node.expect(refused);
         assert!(nothing_to_accept(&listener));
     });
 }

@@ -69,7 +69,7 @@ fn adopted_so(
     send_adopt(node, &client.get(COOKIE));
     let (stream, from) = accept(listener);
     assert_eq!(from, SocketAddr::V4(client.address));
-    expect(node, counted);
+    node.expect(counted);
     stream
 }
 
@@ -189,11 +189,33 @@ impl Live {
         self.answer();
     }
 
+    /// Does what [`Node::forward`] does.
+    pub fn forward(&self, packet: &Segment) {
+        self.node.forward(packet);
+    }
+
+    /// Does what [`Node::forwards`] does.
+    #[track_caller]
+    pub fn forwards(&self, packet: &Segment, counted: Counted<'_>) {
+        self.node.forwards(packet, counted);
+    }
+
+    /// Does what [`Node::adopts`] does.
+    #[track_caller]
+    pub fn adopts(&self, packet: &Segment, counted: Counted<'_>) {
+        self.node.adopts(packet, counted);
+    }
+
+    /// Does what [`Node::expect`] does.
+    #[track_caller]
+    pub fn expect(&self, counted: Counted<'_>) {
+        self.node.expect(counted);
+    }
+
     /// Has the server write its answer, and the client acknowledge all of it.
     fn answer(&mut self) {
         self.write();
-        forward(&self.node, &self.ack());
-        expect(&self.node, FORWARDED);
+        self.forwards(&self.ack(), FORWARDED);
     }
 
     /// Has the server write its answer, which the kernel sends as one segment.
@@ -241,8 +263,7 @@ impl Live {
         self.sent += bytes;
         self.write();
         self.answers += 1;
-        forward(&self.node, &self.ack());
-        expect(&self.node, FORWARDED);
+        self.forwards(&self.ack(), FORWARDED);
     }
 
     /// Returns the next message on the wire, and checks that it goes from this node to `to`, which has this MAC
@@ -266,8 +287,7 @@ impl Live {
     #[track_caller]
     pub fn nothing_sent(&self) {
         let stranger = Client::fresh().later(COOKIE, 1, 1);
-        forward(&self.node, &stranger);
-        expect(&self.node, &[("ds_none", 1)]);
+        self.forwards(&stranger, &[("ds_none", 1)]);
         let message = self.message_to(CS, CS_MAC);
         assert_eq!(message.packet, stranger.packet());
     }
@@ -286,6 +306,39 @@ impl Response {
     }
 }
 
+impl Node {
+    /// Sends the packet in FORWARD, as the connection server does.
+    pub fn forward(&self, packet: &Segment) {
+        let client = Client {
+            address: packet.from,
+            service: packet.to,
+            isn: 0,
+        };
+        send(self, &lccp::forward(&client), packet);
+    }
+
+    /// Forwards the packet, and checks that exactly these counters move.
+    #[track_caller]
+    pub fn forwards(&self, packet: &Segment, counted: Counted<'_>) {
+        self.forward(packet);
+        self.expect(counted);
+    }
+
+    /// Sends the packet in ADOPT, and checks that exactly these counters move.
+    #[track_caller]
+    pub fn adopts(&self, packet: &Segment, counted: Counted<'_>) {
+        send_adopt(self, packet);
+        self.expect(counted);
+    }
+
+    /// Checks that exactly these counters have moved since the last look. It waits up to five seconds, because packets
+    /// may still be on their way.
+    #[track_caller]
+    pub fn expect(&self, counted: Counted<'_>) {
+        has_counted(self, counted).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
 pub fn send_adopt(node: &Node, packet: &Segment) {
     let client = Client {
         address: packet.from,
@@ -293,15 +346,6 @@ pub fn send_adopt(node: &Node, packet: &Segment) {
         isn: 0,
     };
     send(node, &adopt(&client), packet);
-}
-
-pub fn forward(node: &Node, packet: &Segment) {
-    let client = Client {
-        address: packet.from,
-        service: packet.to,
-        isn: 0,
-    };
-    send(node, &lccp::forward(&client), packet);
 }
 
 /// Forwards a packet with a wrong TCP checksum, as if it had been damaged on its way.
@@ -349,14 +393,7 @@ pub fn frame_here(packet: &Segment) -> Vec<u8> {
     [&ETHERNET[..], &packet.packet()].concat()
 }
 
-/// Checks that exactly these counters have moved since the last look. It waits up to five seconds, because packets may
-/// still be on their way.
-#[track_caller]
-pub fn expect(node: &Node, counted: Counted<'_>) {
-    has_counted(node, counted).unwrap_or_else(|error| panic!("{error}"));
-}
-
-/// Does what [`expect`] does, but returns an error that says which counters have moved.
+/// Does what [`Node::expect`] does, but returns an error that says which counters have moved.
 pub fn has_counted(node: &Node, counted: Counted<'_>) -> Result<(), String> {
     let until = Instant::now() + Duration::from_secs(5);
     let mut moved = node.moved();

@@ -7,7 +7,7 @@ use std::{
 
 use super::loopback::ADOPTED;
 use super::loopback::{
-    COOKIE, FORWARDED, Live, adopted, attached, expect, expect_bytes, forward, send_adopt,
+    COOKIE, FORWARDED, Live, adopted, attached, expect_bytes, send_adopt,
     send_adopt_from_data_server,
 };
 use crate::{
@@ -39,7 +39,7 @@ fn an_older_connection_gives_way() {
         let (newer, from) = accept(&listener);
         assert_eq!(from, SocketAddr::V4(new.address));
         expect_bytes(&newer, GET);
-        expect(&node, &[ADOPTED, &[("ds_stale_ended", 1)]].concat());
+        node.expect(&[ADOPTED, &[("ds_stale_ended", 1)]].concat());
         let ended = (&stream).read(&mut [0; 16]).unwrap_err();
         assert_eq!(ended.kind(), ErrorKind::ConnectionReset);
     });
@@ -53,13 +53,12 @@ fn a_data_server_ends_no_other_connection() {
         let new = old.again();
         let request = new.get(COOKIE ^ 0x55);
         send_adopt_from_data_server(&node, &new, &request);
-        expect(&node, &[("ds_stale_kept", 1)]);
-        forward(&node, &old.later(COOKIE, GET.len(), 1));
-        expect(&node, FORWARDED);
+        node.expect(&[("ds_stale_kept", 1)]);
+        node.forwards(&old.later(COOKIE, GET.len(), 1), FORWARDED);
         send_adopt(&node, &request);
         let (newer, _) = accept(&listener);
         expect_bytes(&newer, GET);
-        expect(&node, &[ADOPTED, &[("ds_stale_ended", 1)]].concat());
+        node.expect(&[ADOPTED, &[("ds_stale_ended", 1)]].concat());
     });
 }
 
@@ -68,15 +67,14 @@ fn time_wait_gives_way() {
     with_older(|node, listener, old, stream| {
         drop(stream);
         // The client acknowledges the server's FIN with its own.
-        forward(&node, &old.later(COOKIE, GET.len(), 1).flags("FA"));
-        expect(&node, FORWARDED);
+        node.forwards(&old.later(COOKIE, GET.len(), 1).flags("FA"), FORWARDED);
         until(is_in_time_wait);
 
         let new = old.again();
         send_adopt(&node, &new.get(COOKIE ^ 0x55));
         let (newer, _) = accept(&listener);
         expect_bytes(&newer, GET);
-        expect(&node, &[ADOPTED, &[("ds_time_wait_ended", 1)]].concat());
+        node.expect(&[ADOPTED, &[("ds_time_wait_ended", 1)]].concat());
     });
 }
 
@@ -98,15 +96,12 @@ fn time_wait_has_nothing_of_a_later_connection() {
             ..
         } = live;
         drop(stream);
-        forward(&node, &fin);
-        expect(&node, FORWARDED);
+        node.forwards(&fin, FORWARDED);
         until(is_in_time_wait);
 
-        forward(&node, &old.again().get(COOKIE ^ 0x55));
-        expect(&node, &[("ds_none", 1)]);
+        node.forwards(&old.again().get(COOKIE ^ 0x55), &[("ds_none", 1)]);
         // What the old connection's client sends again still reaches TIME_WAIT, and is answered.
-        forward(&node, &fin);
-        expect(&node, FORWARDED);
+        node.forwards(&fin, FORWARDED);
     });
 }
 

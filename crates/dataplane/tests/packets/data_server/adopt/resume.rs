@@ -9,7 +9,7 @@ use baton_abi::{LCCP_FLAG_RESUME, LccpHeader, RESPONSE_BODY, RESPONSE_COMPLETE, 
 use baton_wire::encode;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use super::loopback::{COOKIE, Live, attached, expect, forward};
+use super::loopback::{COOKIE, Live, attached};
 use crate::data_server::door::owner::{ELSEWHERE, HERE, goes_with, owned, request, serves};
 use crate::{
     cluster::{WEB, ds, key},
@@ -42,11 +42,11 @@ fn an_acknowledgement_is_adopted_into_the_agent() {
         let (stream, from) = accept(&agent);
         assert_eq!(from, SocketAddr::V4(client.address));
         assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
-        expect(&node, &[("ds_resumed", 1)]);
+        node.expect(&[("ds_resumed", 1)]);
         assert!(nothing_to_accept(&server));
         // A second ADOPT with the same packet is a duplicate.
         send_resumed(&node, &client, &ack);
-        expect(&node, &[("ds_duplicate", 1)]);
+        node.expect(&[("ds_duplicate", 1)]);
         assert!(nothing_to_accept(&agent));
     });
 }
@@ -62,11 +62,11 @@ fn a_socket_that_was_overtaken_ends() {
         let client = Client::fresh();
         send_resumed(&node, &client, &client.later(COOKIE, 40, 70_000));
         let (_first, _) = accept(&agent);
-        expect(&node, &[("ds_resumed", 1)]);
+        node.expect(&[("ds_resumed", 1)]);
         send_resumed(&node, &client, &client.later(COOKIE, 40, 90_000));
         let (_second, from) = accept(&agent);
         assert_eq!(from, SocketAddr::V4(client.address));
-        expect(&node, &[("ds_resumed", 1), ("ds_stale_ended", 1)]);
+        node.expect(&[("ds_resumed", 1), ("ds_stale_ended", 1)]);
     });
 }
 
@@ -78,7 +78,7 @@ fn without_an_agent_it_is_refused() {
         let node = attached();
         let client = Client::fresh();
         send_resumed(&node, &client, &client.later(COOKIE, 40, 70_000));
-        expect(&node, &[("ds_refused", 1), ("lccp_not_ours", 1)]);
+        node.expect(&[("ds_refused", 1), ("lccp_not_ours", 1)]);
         assert!(nothing_to_accept(&server));
     });
 }
@@ -96,7 +96,7 @@ fn resumed(left: u64) -> Live {
     let ack = live.ack();
     send_resumed(&live.node, &live.client, &ack);
     live.stream = accept(&live.listener).0;
-    expect(&live.node, &[("ds_resumed", 1)]);
+    live.expect(&[("ds_resumed", 1)]);
     let state = if left == 0 {
         RESPONSE_COMPLETE
     } else {
@@ -139,8 +139,7 @@ fn behind_the_rest_the_door_judges() {
 fn the_rest_comes_before_what_is_another_s() {
     on_own_host(|| {
         let live = resumed(5);
-        forward(&live.node, &request(&live, ELSEWHERE));
-        expect(&live.node, &[("ds_door_withheld", 1)]);
+        live.forwards(&request(&live, ELSEWHERE), &[("ds_door_withheld", 1)]);
     });
 }
 
@@ -150,7 +149,7 @@ fn an_owned_one_twice_is_once() {
     on_own_host(|| {
         let live = resumed(5);
         send_resumed(&live.node, &live.client, &live.ack());
-        expect(&live.node, &[("ds_duplicate", 1)]);
+        live.expect(&[("ds_duplicate", 1)]);
         assert!(nothing_to_accept(&live.listener));
     });
 }

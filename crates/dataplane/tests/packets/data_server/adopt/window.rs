@@ -6,7 +6,7 @@ use baton_wire::Message;
 use nix::{getsockopt_impl, libc, sockopt_impl, sys::socket::getsockopt};
 
 use super::loopback::ADOPTED;
-use super::loopback::{ANSWER, COOKIE, Live, attached, expect, expect_bytes, forward, send};
+use super::loopback::{ANSWER, COOKIE, Live, attached, expect_bytes, send};
 use crate::data_server::door::owner::routed;
 use crate::data_server::door::owner::{ELSEWHERE, HANDED_ON};
 use crate::{
@@ -83,7 +83,7 @@ fn the_new_socket_begins_with_it() {
             let client = Client::fresh();
             adopt_with(&node, &client, cwnd);
             let (stream, _) = accept(&listener);
-            expect(&node, counted);
+            node.expect(counted);
             assert_eq!(cwnd_of(&stream), begins);
         }
     });
@@ -99,7 +99,7 @@ fn also_on_a_listener_for_both_ipv6_and_ipv4() {
         in_this_namespace(&node);
         adopt_with(&node, &Client::fresh(), CWND);
         let (stream, _) = accept(&listener);
-        expect(&node, &[ADOPTED, &[("ds_window", 1)]].concat());
+        node.expect(&[ADOPTED, &[("ds_window", 1)]].concat());
         assert_eq!(cwnd_of(&stream), u32::from(CWND));
     });
 }
@@ -112,7 +112,7 @@ fn a_socket_of_another_namespace_is_left_alone() {
         let client = Client::fresh();
         adopt_with(&node, &client, CWND);
         let (stream, _) = accept(&listener);
-        expect(&node, ADOPTED);
+        node.expect(ADOPTED);
         assert_eq!(cwnd_of(&stream), OF_A_NEW_ONE);
     });
 }
@@ -133,11 +133,10 @@ fn the_owner_gives_it_away() {
             expect_bytes(&live.stream, GET);
             (&live.stream).write_all(ANSWER).unwrap();
             live.response();
-            forward(&live.node, &live.ack());
+            live.forward(&live.ack());
             live.node.look();
             let request = live.request().payload(ELSEWHERE);
-            forward(&live.node, &request);
-            expect(&live.node, HANDED_ON);
+            live.forwards(&request, HANDED_ON);
             let Message::Adopt { tcb, .. } = live.message_to(ds(1), ds_mac(1)).message else {
                 panic!("not an ADOPT");
             };

@@ -7,9 +7,7 @@ use baton_wire::{Message, ShortAddress};
 
 use super::reader::{DELIVERED, GIVEN, REPEATED, reads, send_in, tell, with_agent};
 use crate::data_server::{
-    adopt::loopback::{
-        ANSWER, FORWARDED, LOOPBACK, Live, await_counted, expect, expect_bytes, forward, send,
-    },
+    adopt::loopback::{ANSWER, FORWARDED, LOOPBACK, Live, await_counted, expect_bytes, send},
     door::{
         owner::{
             AGAIN, ELSEWHERE, HERE, LET_IN, end_of, ended, goes_with, is_reset, request, serves,
@@ -62,12 +60,12 @@ fn what_has_come_here_is_kept_no_longer() {
         keep(&live, whole.seq);
         tell(&live, &read, &whole, first_pool_of_one());
         send_in(&live, &whole);
-        expect(&live.node, GIVEN);
+        live.expect(GIVEN);
         is_known(&live, whole.seq, 0);
         live.stream = accept(&live.listener).0;
         expect_bytes(&live.stream, HERE);
         send_in(&live, &whole);
-        expect(&live.node, REPEATED);
+        live.expect(REPEATED);
         is_known(&live, end_of(&whole), 0);
     });
 }
@@ -81,12 +79,12 @@ fn what_has_come_elsewhere_is_kept_no_longer() {
         keep(&live, whole.seq);
         goes_with(&live, &whole);
         send_in(&live, &whole);
-        expect(&live.node, AGAIN);
+        live.expect(AGAIN);
         told_again(&live, &whole, Some(short(ds(0))));
         // Data behind the request with which the connection has gone follows in FORWARD.
         let behind = whole.clone().seq(end_of(&whole));
         send_in(&live, &behind);
-        expect(&live.node, &[("ds_door_followed", 1)]);
+        live.expect(&[("ds_door_followed", 1)]);
         let follows = live.message_to(ds(1), ds_mac(1));
         assert_eq!(follows.message, kept_by(&live.client, short(ds(0))));
         assert_eq!(but_echo(&follows.packet), but_echo(&behind.packet()));
@@ -100,7 +98,7 @@ fn what_has_come_elsewhere_is_kept_no_longer() {
             (Some(whole.seq), HERE.len() as u32, 1),
         ] {
             send(&live.node, &Message::Received { flow, end: said }, &whole);
-            expect(&live.node, heard);
+            live.expect(heard);
             is_known(&live, whole.seq.wrapping_add(received), gone);
         }
         live.nothing_sent();
@@ -115,7 +113,7 @@ fn only_what_is_kept_is_known() {
         let whole = request(&live, ELSEWHERE);
         let (flow, end) = (flow(&live.client), Some(7));
         send(&live.node, &Message::Received { flow, end }, &whole);
-        expect(&live.node, &[("ds_door_received", 1)]);
+        live.expect(&[("ds_door_received", 1)]);
         let reading = live.node.data_server().reading(LOOPBACK).unwrap();
         assert_eq!(reading.kept(&key(&live)).unwrap(), None);
     });
@@ -130,13 +128,13 @@ fn who_keeps_what_is_here_is_told() {
         let next = request(&live, HERE);
         let by = kept_by(&live.client, short(ds(1)));
         send(&live.node, &by, &old);
-        expect(&live.node, REPEATED);
+        live.expect(REPEATED);
         let told = live.message_to(ds(1), ds_mac(1));
         let (flow, end) = (flow(&live.client), Some(next.seq));
         assert_eq!(told.message, Message::Received { flow, end });
         // New data from a keeper is let in like any other data.
         send(&live.node, &by, &next);
-        expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
+        live.expect(&[("ds_delivered", 1), ("ds_door_request", 1)]);
         expect_bytes(&live.stream, HERE);
         live.nothing_sent();
     });
@@ -149,8 +147,7 @@ fn no_response_acknowledges_less_than_its_client_knows() {
     on_own_host(|| {
         let (mut live, _agent) = with_agent();
         let here = request(&live, HERE);
-        forward(&live.node, &here);
-        expect(&live.node, LET_IN);
+        live.forwards(&here, LET_IN);
         expect_bytes(&live.stream, HERE);
         let kept = here.clone().seq(end_of(&here)).payload(ELSEWHERE);
         let says = |live: &Live| {
@@ -170,13 +167,12 @@ fn no_response_acknowledges_less_than_its_client_knows() {
             ack: live.ack().ack,
             ..here.clone().seq(kept.seq)
         };
-        forward(&live.node, &again);
-        expect(&live.node, LET_IN);
+        live.forwards(&again, LET_IN);
         expect_bytes(&live.stream, HERE);
         let kept = again.clone().seq(end_of(&again)).payload(ELSEWHERE);
         let by = kept_by(&live.client, short(ds(1)));
         send(&live.node, &by, &kept);
-        expect(&live.node, &[("ds_door_waits", 1), ("ds_door_withheld", 1)]);
+        live.expect(&[("ds_door_waits", 1), ("ds_door_withheld", 1)]);
         // Kept data of an earlier connection from this port does not count for this connection.
         let earlier = kept.clone().seq(kept.seq.wrapping_add(1 << 20));
         send(&live.node, &by, &earlier);
@@ -190,8 +186,7 @@ fn no_response_acknowledges_less_than_its_client_knows() {
         live.sent += 2 * HERE.len();
         let third = live.ack().flags("PA").payload(HERE);
         assert_eq!(third.seq, kept.seq);
-        forward(&live.node, &third);
-        expect(&live.node, LET_IN);
+        live.forwards(&third, LET_IN);
         expect_bytes(&live.stream, HERE);
         assert_eq!(says(&live).0, end_of(&third).max(end_of(&kept)));
     });
@@ -204,7 +199,7 @@ fn who_keeps_what_is_of_no_connection_is_told() {
         let client = Client::fresh();
         let lost: Segment = client.get(9).payload(HERE);
         send(&live.node, &kept_by(&client, short(ds(1))), &lost);
-        expect(&live.node, &[("ds_door_gone", 1)]);
+        live.expect(&[("ds_door_gone", 1)]);
         let told = live.message_to(ds(1), ds_mac(1));
         let (flow, end) = (flow(&client), None);
         assert_eq!(told.message, Message::Received { flow, end });
@@ -212,7 +207,7 @@ fn who_keeps_what_is_of_no_connection_is_told() {
         // message.
         keep(&live, lost.seq);
         send_in(&live, &lost);
-        expect(&live.node, &[("ds_door_gone", 1)]);
+        live.expect(&[("ds_door_gone", 1)]);
     });
 }
 
@@ -235,13 +230,13 @@ fn a_request_comes_back_from_a_data_server_that_has_died() {
             .unwrap();
         // As long as data server 1 is alive, it has the connection.
         send_in(&live, &whole);
-        expect(&live.node, AGAIN);
+        live.expect(AGAIN);
         live.message_to(ds(1), ds_mac(1));
         kill_next(&live.node);
         // Data behind the request begins nothing here: it still follows to data server 1 until the request has come.
         let behind = whole.clone().seq(end_of(&whole));
         send_in(&live, &behind);
-        expect(&live.node, &[("ds_door_followed", 1)]);
+        live.expect(&[("ds_door_followed", 1)]);
         live.message_to(ds(1), ds_mac(1));
         send_in(&live, &whole);
         begins_here(&mut live, ELSEWHERE);
@@ -272,16 +267,16 @@ fn who_has_never_had_a_connection_adopts_it() {
             let first = client.get(9).payload(HERE);
             let again = again_by(&live, &client, keeper);
             send(&live.node, &again, &first);
-            expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+            live.expect(&[("ds_adopted", 1), ("ds_door_request", 1)]);
             let (stream, _) = accept(&live.listener);
             expect_bytes(&stream, HERE);
             // The request has come, and its keeper is told so.
             send(&live.node, &again, &first);
             let Some(keeper) = keeper else {
-                expect(&live.node, DELIVERED);
+                live.expect(DELIVERED);
                 continue;
             };
-            expect(&live.node, REPEATED);
+            live.expect(REPEATED);
             has_received(&live, &client, keeper, &first);
         }
     });
@@ -301,12 +296,11 @@ fn has_received(live: &Live, client: &Client, keeper: ShortAddress, request: &Se
 #[track_caller]
 fn had_and_ended(live: &Live, adopt: &Message, first: &Segment) {
     send(&live.node, adopt, first);
-    expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+    live.expect(&[("ds_adopted", 1), ("ds_door_request", 1)]);
     let (stream, _) = accept(&live.listener);
     expect_bytes(&stream, HERE);
     let reset = first.clone().seq(end_of(first)).payload(b"").flags("R");
-    forward(&live.node, &reset);
-    expect(&live.node, FORWARDED);
+    live.forwards(&reset, FORWARDED);
     is_reset(&stream);
 }
 
@@ -321,9 +315,9 @@ fn who_has_had_a_connection_does_not_adopt_it_again() {
         let keeper = short(ds(1));
         had_and_ended(&live, &again_by(&live, &client, None), &first);
         send(&live.node, &again_by(&live, &client, None), &first);
-        expect(&live.node, &[("ds_ended_before", 1)]);
+        live.expect(&[("ds_ended_before", 1)]);
         send(&live.node, &again_by(&live, &client, Some(keeper)), &first);
-        expect(&live.node, REPEATED);
+        live.expect(REPEATED);
         has_received(&live, &client, keeper, &first);
         assert!(nothing_to_accept(&live.listener));
     });
@@ -339,7 +333,7 @@ fn a_late_adopt_does_not_begin_a_connection_again() {
         let first = client.get(9).payload(HERE);
         had_and_ended(&live, &adopt(&client), &first);
         send(&live.node, &adopt(&client), &first);
-        expect(&live.node, &[("ds_ended_before", 1)]);
+        live.expect(&[("ds_ended_before", 1)]);
         // Nor does one with a request from before, which was for this data server too.
         let earlier = Segment {
             seq: first.seq.wrapping_sub(100),
@@ -347,14 +341,14 @@ fn a_late_adopt_does_not_begin_a_connection_again() {
             ..first.clone()
         };
         send(&live.node, &adopt(&client), &earlier);
-        expect(&live.node, &[("ds_ended_before", 1)]);
+        live.expect(&[("ds_ended_before", 1)]);
         assert!(nothing_to_accept(&live.listener));
         let other = Segment {
             ack: first.ack.wrapping_add(1),
             ..first.clone()
         };
         send(&live.node, &adopt(&client), &other);
-        expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+        live.expect(&[("ds_adopted", 1), ("ds_door_request", 1)]);
     });
 }
 
@@ -367,7 +361,7 @@ fn who_has_given_a_connection_on_sends_it_once_more() {
         goes_with(&live, &whole);
         for keeper in [None, Some(short(ds(2)))] {
             send(&live.node, &again_by(&live, &live.client, keeper), &whole);
-            expect(&live.node, AGAIN);
+            live.expect(AGAIN);
             live.message_to(CS, CS_MAC);
             let adopts = live.message_to(ds(1), ds_mac(1));
             let Message::AdoptAgain {
@@ -392,7 +386,7 @@ fn a_connection_that_has_gone_before_comes_back_with_it() {
         let back = gone.clone().seq(end_of(&gone)).payload(HERE);
         let again = again_by(&live, &live.client, None);
         send(&live.node, &again, &back);
-        expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+        live.expect(&[("ds_adopted", 1), ("ds_door_request", 1)]);
         live.stream = accept(&live.listener).0;
         expect_bytes(&live.stream, HERE);
     });

@@ -19,8 +19,7 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::data_server::{
     adopt::loopback::{
-        COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, forward_broken,
-        frame_here, send_adopt,
+        COOKIE, FORWARDED, LOOPBACK, Live, expect_bytes, forward_broken, frame_here,
     },
     door::owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, ended, goes_with, owned, request},
 };
@@ -72,11 +71,9 @@ pub fn cut(whole: &Segment, at: usize) -> [Segment; 2] {
 /// agent's socket.
 pub fn reads(live: &Live, agent: &TcpListener, whole: &Segment) -> TcpStream {
     let [first, rest] = cut(whole, 20);
-    forward(&live.node, &first);
-    expect(&live.node, READS);
+    live.forwards(&first, READS);
     ended(live);
-    forward(&live.node, &rest);
-    expect(&live.node, FORWARDED);
+    live.forwards(&rest, FORWARDED);
     let (read, _) = accept(agent);
     let mut bytes = vec![0; whole.payload.len()];
     while read.peek(&mut bytes).unwrap() < bytes.len() {}
@@ -141,19 +138,18 @@ fn what_the_agent_has_read_its_server_gets() {
         assert!(has_passed(&live));
         tell(&live, &read, &whole, first_pool_of_one());
         send_in(&live, &whole);
-        expect(&live.node, GIVEN);
+        live.expect(GIVEN);
         is_reset(&read);
         assert!(!has_passed(&live));
         live.stream = accept(&live.listener).0;
         expect_bytes(&live.stream, HERE);
         // The agent sends the request once more, to see whether all of it has come.
         send_in(&live, &whole);
-        expect(&live.node, REPEATED);
+        live.expect(REPEATED);
         assert!(has_passed(&live));
         // The connection goes on with its server like any other.
         live.answer_another(HERE.len());
-        forward(&live.node, &request(&live, GET));
-        expect(&live.node, LET_IN);
+        live.forwards(&request(&live, GET), LET_IN);
         expect_bytes(&live.stream, GET);
     });
 }
@@ -168,15 +164,15 @@ fn what_is_given_back_comes_in_order() {
         tell(&live, &read, &whole, first_pool_of_one());
         let [first, rest] = cut(&whole, 9);
         send_in(&live, &first);
-        expect(&live.node, GIVEN);
+        live.expect(GIVEN);
         // Not all of the request has come, so the note in `passing` stays: what is lost would come again.
         send_in(&live, &first);
-        expect(&live.node, REPEATED);
+        live.expect(REPEATED);
         assert!(!has_passed(&live));
         send_in(&live, &rest);
-        expect(&live.node, DELIVERED);
+        live.expect(DELIVERED);
         send_in(&live, &rest);
-        expect(&live.node, REPEATED);
+        live.expect(REPEATED);
         assert!(has_passed(&live));
         live.stream = accept(&live.listener).0;
         expect_bytes(&live.stream, HERE);
@@ -190,16 +186,14 @@ fn what_is_another_s_goes_there() {
         let whole = request(&live, ELSEWHERE);
         // Nothing of the first packet says whose the request is.
         let [first, rest] = cut(&whole, 8);
-        forward(&live.node, &first);
-        expect(&live.node, READS);
-        forward(&live.node, &rest);
-        expect(&live.node, FORWARDED);
+        live.forwards(&first, READS);
+        live.forwards(&rest, FORWARDED);
         let (read, _) = accept(&agent);
         tell(&live, &read, &whole, first_pool_of_one() + 1);
         send_in(&live, &whole);
         // The ADOPT's packet is the agent's frame, except that the timestamp of ours that it echoes is brought up to
         // date.
-        expect(&live.node, HANDED_ON);
+        live.expect(HANDED_ON);
         let adopts = live.message_to(ds(1), ds_mac(1));
         assert!(
             matches!(adopts.message, Message::Adopt { .. }),
@@ -232,11 +226,10 @@ fn what_has_come_since_is_read_first() {
         let whole = request(&live, HERE);
         let read = reads(&live, &agent, &whole);
         let more = whole.clone().seq(end_of(&whole)).payload(b"more");
-        forward(&live.node, &more);
-        expect(&live.node, FORWARDED);
+        live.forwards(&more, FORWARDED);
         tell(&live, &read, &whole, first_pool_of_one());
         send_in(&live, &whole);
-        expect(&live.node, LATER);
+        live.expect(LATER);
         assert!(nothing_to_accept(&live.listener));
     });
 }
@@ -252,18 +245,16 @@ fn what_its_client_sends_again_is_not_what_was_read() {
         tell(&live, &read, &whole, first_pool_of_one());
         let other = whole.clone().payload(ELSEWHERE);
         assert_eq!(HERE.len(), ELSEWHERE.len());
-        forward(&live.node, &other);
-        expect(&live.node, FORWARDED);
+        live.forwards(&other, FORWARDED);
         let [first, rest] = cut(&whole, 9);
         send_in(&live, &first);
-        expect(&live.node, GIVEN);
+        live.expect(GIVEN);
         let (stream, _) = accept(&live.listener);
         for packet in [&other, &rest.clone().payload(&ELSEWHERE[9..])] {
-            forward(&live.node, packet);
-            expect(&live.node, LATER);
+            live.forwards(packet, LATER);
         }
         send_in(&live, &rest);
-        expect(&live.node, DELIVERED);
+        live.expect(DELIVERED);
         expect_bytes(&stream, HERE);
     });
 }
@@ -293,19 +284,18 @@ fn of_a_body_the_server_gets_what_the_agent_has() {
         );
         let [first, rest] = cut(&known, head.len());
         send_in(&live, &first);
-        expect(&live.node, GIVEN);
+        live.expect(GIVEN);
         live.stream = accept(&live.listener).0;
         let [_, again] = cut(&whole, head.len() - 4);
         forward_broken(&live.node, &again);
-        expect(&live.node, FORWARDED);
+        live.expect(FORWARDED);
         // At first the broken packet may still be on its way to TCP.
         sleep(Duration::from_millis(150));
         send_in(&live, &rest);
-        expect(&live.node, CHANGED);
+        live.expect(CHANGED);
         send_in(&live, &rest);
-        expect(&live.node, DELIVERED);
-        forward(&live.node, &last);
-        expect(&live.node, FORWARDED);
+        live.expect(DELIVERED);
+        live.forwards(&last, FORWARDED);
         expect_bytes(&live.stream, &whole.payload);
     });
 }
@@ -337,8 +327,7 @@ fn a_request_of_a_pool_that_nobody_is_in_is_the_agent_s() {
                 )
                 .unwrap();
             let nobodys = request(&live, b"GET /nobody/a HTTP/1.1\r\nHost: a\r\n\r\n");
-            forward(&live.node, &nobodys);
-            expect(&live.node, READS);
+            live.forwards(&nobodys, READS);
             ended(&live);
             expect_bytes(&accept(&agent).0, &nobodys.payload);
         });
@@ -354,7 +343,7 @@ fn what_is_nobody_s_stays_with_the_agent() {
         let read = reads(&live, &agent, &whole);
         tell(&live, &read, &whole, EMPTY);
         send_in(&live, &whole);
-        expect(&live.node, &[("ds_door_nobody", 1)]);
+        live.expect(&[("ds_door_nobody", 1)]);
         let doors = map_named(live.node.plane(), "doors");
         let door = doors.lookup(&read.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
         let door = Door::read_from_bytes(&door.unwrap().unwrap()).unwrap();
@@ -369,17 +358,14 @@ fn the_agent_adopts_what_an_adopt_does_not_decide() {
         live.client = Client::fresh();
         let whole = live.client.ack(COOKIE).flags("PA").payload(HERE);
         let [first, rest] = cut(&whole, 20);
-        send_adopt(&live.node, &first);
-        expect(&live.node, READS);
-        forward(&live.node, &rest);
-        expect(&live.node, FORWARDED);
+        live.adopts(&first, READS);
+        live.forwards(&rest, FORWARDED);
         // The ADOPT may come again, and is then a duplicate.
-        send_adopt(&live.node, &first);
-        expect(&live.node, &[("ds_duplicate", 1)]);
+        live.adopts(&first, &[("ds_duplicate", 1)]);
         let (read, _) = accept(&agent);
         tell(&live, &read, &whole, first_pool_of_one());
         send_in(&live, &whole);
-        expect(&live.node, GIVEN);
+        live.expect(GIVEN);
         live.stream = accept(&live.listener).0;
         expect_bytes(&live.stream, HERE);
     });
@@ -390,12 +376,10 @@ fn the_agent_adopts_what_an_adopt_does_not_decide() {
 fn a_connection_is_read_when_it_is_quiet() {
     on_own_host(|| {
         let (live, agent) = with_agent();
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, LET_IN);
+        live.forwards(&request(&live, HERE), LET_IN);
         let [first, _] = cut(&request(&live, HERE), 20);
         let early = first.clone().seq(first.seq.wrapping_add(HERE.len() as u32));
-        forward(&live.node, &early);
-        expect(&live.node, WITHHELD);
+        live.forwards(&early, WITHHELD);
         assert!(nothing_to_accept(&agent));
     });
 }
@@ -410,8 +394,7 @@ fn without_its_agent_a_connection_stays_with_its_server() {
         let whole = request(&live, HERE);
         let [first, _] = cut(&whole, 20);
         for _ in 0..2 {
-            forward(&live.node, &first);
-            expect(&live.node, ABSENT);
+            live.forwards(&first, ABSENT);
         }
         assert!(has_passed(&live));
         let agent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -429,20 +412,18 @@ fn the_agent_gets_no_more_than_another_socket_can_take() {
         let (live, agent) = with_agent();
         let begin = request(&live, b"GET /a HTTP/1.1\r\nX-Fill: ");
         let most = READ_BYTES_MOST as usize;
-        forward(&live.node, &begin);
-        expect(&live.node, READS);
+        live.forwards(&begin, READS);
         ended(&live);
         let (read, _) = accept(&agent);
         let mut next = begin.clone().seq(end_of(&begin)).payload([b'f'; 1000]);
         for _ in 0..most / 1000 - 1 {
-            forward(&live.node, &next);
+            live.forward(&next);
             next.seq = end_of(&next);
         }
-        expect(&live.node, &[("ds_forwarded", most as u64 / 1000 - 1)]);
+        live.expect(&[("ds_forwarded", most as u64 / 1000 - 1)]);
         // The agent has room for only a part of this packet.
-        forward(&live.node, &next);
-        expect(
-            &live.node,
+        live.forwards(
+            &next,
             &[
                 ("ds_door_cut", 1),
                 ("ds_door_waits", 1),
@@ -452,8 +433,7 @@ fn the_agent_gets_no_more_than_another_socket_can_take() {
         let mut bytes = vec![0; 2 * most];
         while read.peek(&mut bytes).unwrap() < most {}
         next.seq = begin.seq.wrapping_add(READ_BYTES_MOST);
-        forward(&live.node, &next);
-        expect(&live.node, LATER);
+        live.forwards(&next, LATER);
         assert_eq!(read.peek(&mut bytes).unwrap(), most);
         let answers = HaveRead {
             flags: READ_ANSWERS as u16,
@@ -463,8 +443,7 @@ fn the_agent_gets_no_more_than_another_socket_can_take() {
         let socket = read.as_raw_fd().to_ne_bytes();
         map.update(&socket, answers.as_bytes(), MapFlags::ANY)
             .unwrap();
-        forward(&live.node, &next);
-        expect(&live.node, FORWARDED);
+        live.forwards(&next, FORWARDED);
         while read.peek(&mut bytes).unwrap() < most + 1000 {}
     });
 }

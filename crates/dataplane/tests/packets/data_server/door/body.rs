@@ -1,9 +1,7 @@
 //! Bodies that are chunked or very long: the door follows them to their end, and judges the requests behind them.
 
 use super::owner::{ELSEWHERE, HANDED_ON, LET_IN, end_of, ended, owned, request};
-use crate::data_server::adopt::loopback::{
-    FORWARDED, Live, expect, expect_bytes, forward, forward_broken,
-};
+use crate::data_server::adopt::loopback::{FORWARDED, Live, expect_bytes, forward_broken};
 use crate::{host::on_own_host, node::Counted, segment::Segment};
 
 const HEAD: &[u8] =
@@ -34,16 +32,13 @@ fn is_one_request(text: &[u8], lengths: &[usize]) {
     let mut live = owned();
     let packets = packets(&live, text, lengths);
     let (first, rest) = packets.split_first().unwrap();
-    forward(&live.node, first);
-    expect(&live.node, LET_IN);
+    live.forwards(first, LET_IN);
     for packet in rest {
-        forward(&live.node, packet);
-        expect(&live.node, FORWARDED);
+        live.forwards(packet, FORWARDED);
     }
     expect_bytes(&live.stream, text);
     live.answer_another(text.len());
-    forward(&live.node, &request(&live, ELSEWHERE));
-    expect(&live.node, HANDED_ON);
+    live.forwards(&request(&live, ELSEWHERE), HANDED_ON);
 }
 
 #[test]
@@ -93,16 +88,13 @@ fn what_is_inside_of_a_chunk_is_no_request() {
         let [head, size, one, other, last] = &packets[..] else {
             panic!("{packets:?}");
         };
-        forward(&live.node, head);
-        expect(&live.node, LET_IN);
+        live.forwards(head, LET_IN);
         for packet in [size, other, one, last] {
-            forward(&live.node, packet);
-            expect(&live.node, FORWARDED);
+            live.forwards(packet, FORWARDED);
         }
         expect_bytes(&live.stream, &text);
         live.answer_another(text.len());
-        forward(&live.node, &request(&live, ELSEWHERE));
-        expect(&live.node, HANDED_ON);
+        live.forwards(&request(&live, ELSEWHERE), HANDED_ON);
     });
 }
 
@@ -113,14 +105,11 @@ fn what_is_behind_the_last_chunk_is_judged() {
         let text = [HEAD, b"5\r\nhello\r\n", LAST].concat();
         let both = [&text[..], ELSEWHERE].concat();
         let packets = packets(&live, &both, &[HEAD.len() + 4]);
-        forward(&live.node, &packets[0]);
-        expect(&live.node, LET_IN);
-        forward(&live.node, &packets[1]);
-        expect(&live.node, &[("ds_forwarded", 1), ("ds_door_cut", 1)]);
+        live.forwards(&packets[0], LET_IN);
+        live.forwards(&packets[1], &[("ds_forwarded", 1), ("ds_door_cut", 1)]);
         expect_bytes(&live.stream, &text);
         live.answer_another(text.len());
-        forward(&live.node, &request(&live, ELSEWHERE));
-        expect(&live.node, HANDED_ON);
+        live.forwards(&request(&live, ELSEWHERE), HANDED_ON);
     });
 }
 
@@ -134,13 +123,10 @@ fn what_is_behind_a_gap_in_the_sizes_waits() {
         let [head, size, rest] = &packets[..] else {
             panic!("{packets:?}");
         };
-        forward(&live.node, head);
-        expect(&live.node, LET_IN);
-        forward(&live.node, rest);
-        expect(&live.node, &[("ds_door_batch", 2), ("ds_door_later", 1)]);
+        live.forwards(head, LET_IN);
+        live.forwards(rest, &[("ds_door_batch", 2), ("ds_door_later", 1)]);
         for packet in [size, rest] {
-            forward(&live.node, packet);
-            expect(&live.node, FORWARDED);
+            live.forwards(packet, FORWARDED);
         }
         expect_bytes(&live.stream, &text);
     });
@@ -153,14 +139,11 @@ fn any_number_of_chunks_in_one_packet_is_followed() {
         let mut live = owned();
         let text = [HEAD, &b"1\r\nx\r\n".repeat(9000), LAST].concat();
         let packets = packets(&live, &text, &[HEAD.len()]);
-        forward(&live.node, &packets[0]);
-        expect(&live.node, LET_IN);
-        forward(&live.node, &packets[1]);
-        expect(&live.node, FORWARDED);
+        live.forwards(&packets[0], LET_IN);
+        live.forwards(&packets[1], FORWARDED);
         expect_bytes(&live.stream, &text);
         live.answer_another(text.len());
-        forward(&live.node, &request(&live, ELSEWHERE));
-        expect(&live.node, HANDED_ON);
+        live.forwards(&request(&live, ELSEWHERE), HANDED_ON);
     });
 }
 
@@ -176,11 +159,9 @@ fn what_is_no_chunk_ends_the_connection() {
         ] {
             let live = owned();
             let packets = packets(&live, &[HEAD, body].concat(), &[HEAD.len()]);
-            forward(&live.node, &packets[0]);
-            expect(&live.node, LET_IN);
+            live.forwards(&packets[0], LET_IN);
             expect_bytes(&live.stream, HEAD);
-            forward(&live.node, &packets[1]);
-            expect(&live.node, &[("ds_door_unreadable", 1)]);
+            live.forwards(&packets[1], &[("ds_door_unreadable", 1)]);
             ended(&live);
         }
     });
@@ -194,18 +175,15 @@ fn another_size_in_place_of_one_that_tcp_has_dropped_does_not_pass() {
         let live = owned();
         let text = [HEAD, b"3\r\nabc\r\n", LAST].concat();
         let packets = packets(&live, &text, &[HEAD.len()]);
-        forward(&live.node, &packets[0]);
-        expect(&live.node, LET_IN);
+        live.forwards(&packets[0], LET_IN);
         forward_broken(&live.node, &packets[1]);
-        expect(&live.node, FORWARDED);
+        live.expect(FORWARDED);
         // This packet would end the body, and begin another request.
         let other = packets[1]
             .clone()
             .payload(&b"0\r\n\r\nGET /ds2/"[..packets[1].payload.len()]);
-        forward(&live.node, &other);
-        expect(&live.node, CHANGED);
-        forward(&live.node, &packets[1]);
-        expect(&live.node, FORWARDED);
+        live.forwards(&other, CHANGED);
+        live.forwards(&packets[1], FORWARDED);
         expect_bytes(&live.stream, &text);
     });
 }
@@ -221,11 +199,9 @@ fn a_very_long_body_passes() {
         let [first, second, third] = &packets[..] else {
             panic!("{packets:?}");
         };
-        forward(&live.node, first);
-        expect(&live.node, LET_IN);
+        live.forwards(first, LET_IN);
         for packet in [third, second] {
-            forward(&live.node, packet);
-            expect(&live.node, FORWARDED);
+            live.forwards(packet, FORWARDED);
         }
         expect_bytes(&live.stream, &text);
     });

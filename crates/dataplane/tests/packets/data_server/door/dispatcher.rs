@@ -17,7 +17,7 @@ use super::{
     owner::{ELSEWHERE, HERE, LET_IN, end_of, ended, lets_in, request, serves, told_moved},
 };
 use crate::data_server::{
-    adopt::loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send, send_adopt},
+    adopt::loopback::{COOKIE, FORWARDED, Live, expect_bytes, send, send_adopt},
     agent::reader::{read_for, reads, send_in, with_agent},
 };
 use crate::{
@@ -81,7 +81,7 @@ impl Asked {
     /// Asserts that the request that came last waits and is asked about. Returns it, and the key of its answer.
     #[track_caller]
     fn waits(&self) -> (Early, AnswerKey) {
-        expect(&self.live.node, ASKS);
+        self.live.expect(ASKS);
         let early = one(&self.ring);
         let key = early.asks.unwrap();
         (early, key)
@@ -90,7 +90,7 @@ impl Asked {
     /// Forwards the connection's next request, and asserts that it waits. Returns it, and the key of its answer.
     #[track_caller]
     fn asks_about(&self, text: &[u8]) -> (Early, AnswerKey) {
-        forward(&self.live.node, &request(&self.live, text));
+        self.live.forward(&request(&self.live, text));
         self.waits()
     }
 
@@ -126,17 +126,17 @@ fn a_request_waits_until_its_answer_is_known() {
         assert_eq!(asked.waits().1, key);
         asked.answers.remember(&key, Some(0), LONG).unwrap();
         comes_again(&asked.live, &early);
-        expect(&asked.live.node, COMES_IN);
+        asked.live.expect(COMES_IN);
         expect_bytes(&asked.live.stream, GET);
         asked.live.answer_another(GET.len());
         // A further request with the same key is let in at once.
-        forward(&asked.live.node, &request(&asked.live, GET));
+        asked.live.forward(&request(&asked.live, GET));
         let let_in = [
             ("ds_answered", 1),
             ("ds_door_request", 1),
             ("ds_forwarded", 1),
         ];
-        expect(&asked.live.node, &let_in);
+        asked.live.expect(&let_in);
     });
 }
 
@@ -145,11 +145,11 @@ fn the_answer_may_be_another_data_server() {
     on_own_host(|| {
         let asked = asked();
         let request = request(&asked.live, GET);
-        forward(&asked.live.node, &request);
+        asked.live.forward(&request);
         let (early, key) = asked.waits();
         asked.answers.remember(&key, Some(1), LONG).unwrap();
         comes_again(&asked.live, &early);
-        expect(&asked.live.node, ELSEWHERE_AS_ANSWERED);
+        asked.live.expect(ELSEWHERE_AS_ANSWERED);
         asked.goes(&request);
         ended(&asked.live);
     });
@@ -162,15 +162,14 @@ fn without_an_answer_this_node_chooses() {
     on_own_host(|| {
         let asked = asked();
         let request = request(&asked.live, ELSEWHERE);
-        forward(&asked.live.node, &request);
+        asked.live.forward(&request);
         let (early, key) = asked.waits();
         assert_eq!(key.pool, OTHER_POOL);
         asked.answers.remember(&key, None, LONG).unwrap();
         comes_again(&asked.live, &early);
-        expect(
-            &asked.live.node,
-            &[("ds_door_handed_on", 1), ("ds_unanswered", 1)],
-        );
+        asked
+            .live
+            .expect(&[("ds_door_handed_on", 1), ("ds_unanswered", 1)]);
         asked.goes(&request);
     });
 }
@@ -208,8 +207,9 @@ fn while_nobody_can_be_asked_this_node_chooses() {
             let asked = asked();
             made(&asked);
             let request = request(&asked.live, ELSEWHERE);
-            forward(&asked.live.node, &request);
-            expect(&asked.live.node, &[(counter, 1), ("ds_door_handed_on", 1)]);
+            asked
+                .live
+                .forwards(&request, &[(counter, 1), ("ds_door_handed_on", 1)]);
             asked.goes(&request);
         }
     });
@@ -224,7 +224,7 @@ fn what_a_dead_dispatcher_has_said_holds_for_a_while() {
         asked.answers.remember(&key, Some(0), LONG).unwrap();
         asked.answers.rest(0, LONG).unwrap();
         comes_again(&asked.live, &early);
-        expect(&asked.live.node, COMES_IN);
+        asked.live.expect(COMES_IN);
     });
 }
 
@@ -237,8 +237,7 @@ fn a_connection_that_stays_asks_nobody() {
         serves(&mut asked.live, HERE);
         let again = request(&asked.live, HERE);
         lets_in(&asked.live, HERE);
-        forward(&asked.live.node, &again);
-        expect(&asked.live.node, FORWARDED);
+        asked.live.forwards(&again, FORWARDED);
         assert_eq!(asked.ring.wait(Duration::ZERO).unwrap().count(), 0);
     });
 }
@@ -263,17 +262,17 @@ fn the_first_request_of_a_connection_waits_with_it() {
         let (early, key) = asked.waits();
         assert!(nothing_to_accept(&asked.live.listener));
         // The client sends the request once more, and the connection server forwards it.
-        forward(&asked.live.node, &first);
+        asked.live.forward(&first);
         assert_eq!(asked.waits().1, key);
         // What comes behind the request does not overtake it.
         let behind = first.clone().seq(end_of(&first));
-        forward(&asked.live.node, &behind);
+        asked.live.forward(&behind);
         let later = [
             ("ds_door_batch", 2),
             ("ds_door_later", 1),
             ("ds_door_waits", 1),
         ];
-        expect(&asked.live.node, &later);
+        asked.live.expect(&later);
         assert_eq!(one(&asked.ring).asks, None);
         asked.answers.remember(&key, Some(0), LONG).unwrap();
         comes_again(&asked.live, &early);
@@ -282,13 +281,12 @@ fn the_first_request_of_a_connection_waits_with_it() {
             ("ds_answered", 1),
             ("ds_door_request", 1),
         ];
-        expect(&asked.live.node, &adopted);
+        asked.live.expect(&adopted);
         let (stream, from) = accept(&asked.live.listener);
         assert_eq!(from, asked.live.client.address.into());
         expect_bytes(&stream, GET);
         // The first request is delivered as an old one when it comes again, and the next request is judged.
-        forward(&asked.live.node, &first);
-        expect(&asked.live.node, FORWARDED);
+        asked.live.forwards(&first, FORWARDED);
         asked.live.stream = stream;
         (asked.live.sent, asked.live.answers) = (GET.len(), 0);
         asked.live.write();
@@ -296,8 +294,7 @@ fn the_first_request_of_a_connection_waits_with_it() {
             .live
             .client
             .later(COOKIE, GET.len(), asked.live.answer.len() as u32);
-        forward(&asked.live.node, &next.flags("PA").payload(HERE));
-        expect(&asked.live.node, LET_IN);
+        asked.live.forwards(&next.flags("PA").payload(HERE), LET_IN);
     });
 }
 
@@ -309,7 +306,7 @@ fn the_first_request_may_be_another_data_servers() {
         let (early, key) = asked.waits();
         asked.answers.remember(&key, Some(1), LONG).unwrap();
         comes_again(&asked.live, &early);
-        expect(&asked.live.node, ELSEWHERE_AS_ANSWERED);
+        asked.live.expect(ELSEWHERE_AS_ANSWERED);
         let moved = asked.live.message_to(CS, CS_MAC);
         assert!(matches!(moved.message, Message::Moved { .. }), "{moved:?}");
         assert!(moved.packet.ends_with(&first.payload));
@@ -317,8 +314,7 @@ fn the_first_request_may_be_another_data_servers() {
         assert!(nothing_to_accept(&asked.live.listener));
         // What comes behind the request follows the connection.
         let ack = asked.live.client.later(COOKIE, GET.len(), 9);
-        forward(&asked.live.node, &ack);
-        expect(&asked.live.node, &[("ds_door_followed", 1)]);
+        asked.live.forwards(&ack, &[("ds_door_followed", 1)]);
         told_moved(&asked.live, &ack);
     });
 }
@@ -339,10 +335,9 @@ fn who_was_chosen_asks_nobody() {
             &Message::Adopt { flow, tcb, asker },
             &first,
         );
-        expect(
-            &asked.live.node,
-            &[("ds_adopted", 1), ("ds_door_request", 1)],
-        );
+        asked
+            .live
+            .expect(&[("ds_adopted", 1), ("ds_door_request", 1)]);
         accept(&asked.live.listener);
     });
 }
@@ -361,7 +356,7 @@ fn what_the_agent_has_read_is_asked_about() {
         assert_eq!(early.bytes, ELSEWHERE);
         asked.answers.remember(&key, Some(1), LONG).unwrap();
         send_in(&asked.live, &whole);
-        expect(&asked.live.node, ELSEWHERE_AS_ANSWERED);
+        asked.live.expect(ELSEWHERE_AS_ANSWERED);
         asked.goes(&whole);
     });
 }
@@ -372,7 +367,7 @@ fn a_path_has_one_answer() {
     on_own_host(|| {
         let asked = asked();
         let whole = request(&asked.live, GET);
-        forward(&asked.live.node, &whole);
+        asked.live.forward(&whole);
         let (_, key) = asked.waits();
         let read = reads(&asked.live, &asked.agent, &whole);
         let path = PathHash::of(self::key().hash_key(), b"/whoami")

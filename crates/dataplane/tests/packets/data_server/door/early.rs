@@ -11,8 +11,7 @@ use etherparse::{TcpOptionElement, TcpSlice};
 use super::owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, lets_in, request, serves};
 use crate::data_server::{
     adopt::loopback::{
-        ANSWER, COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, forward_broken,
-        frame_here, send, send_adopt,
+        ANSWER, COOKIE, FORWARDED, LOOPBACK, Live, expect_bytes, forward_broken, frame_here, send,
     },
     agent::reader::with_agent,
 };
@@ -83,8 +82,7 @@ fn withheld(live: &Live, ring: &EarlyRing) -> Early {
     lets_in(live, HERE);
     let whole = request(live, ELSEWHERE);
     let next = whole.clone().seq(whole.seq.wrapping_add(HERE.len() as u32));
-    forward(&live.node, &next);
-    expect(&live.node, WITHHELD);
+    live.forwards(&next, WITHHELD);
     let early = one(ring);
     assert_eq!((early.seq, &early.bytes[..]), (next.seq, ELSEWHERE));
     early
@@ -100,7 +98,7 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
         let early = withheld(&live, &ring);
         assert!(early.tsval.is_some() && !early.ends);
         comes_again(&live, &early);
-        expect(&live.node, WITHHELD);
+        live.expect(WITHHELD);
         let mut early = one(&ring);
         // The client had more room when it sent this packet.
         early.window = 60_000;
@@ -108,7 +106,7 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
         live.answer_another(HERE.len());
         let ack = live.ack();
         comes_again(&live, &early);
-        expect(&live.node, HANDED_ON);
+        live.expect(HANDED_ON);
         let adopts = live.message_to(ds(1), ds_mac(1));
         assert!(
             matches!(adopts.message, Message::Adopt { .. }),
@@ -140,9 +138,9 @@ fn what_has_come_meanwhile_is_nothing() {
         early.seq = next.seq.wrapping_sub(HERE.len() as u32);
         early.bytes = HERE.to_vec();
         comes_again(&live, &early);
-        expect(&live.node, &[("ds_door_came", 1)]);
+        live.expect(&[("ds_door_came", 1)]);
         comes_again(&live, &next);
-        expect(&live.node, WITHHELD);
+        live.expect(WITHHELD);
         assert_eq!(one(&ring), next);
     });
 }
@@ -157,15 +155,13 @@ fn what_waits_acknowledges_at_once() {
         lets_in(&live, HERE);
         live.sent += HERE.len();
         let whole = request(&live, ELSEWHERE);
-        forward(&live.node, &whole);
-        expect(&live.node, WITHHELD);
+        live.forwards(&whole, WITHHELD);
         let early = one(&ring);
         live.write();
         live.answers += 1;
         let behind = request(&live, GET).seq(end_of(&whole));
-        forward(&live.node, &behind);
-        expect(
-            &live.node,
+        live.forwards(
+            &behind,
             &[
                 ("ds_door_batch", 2),
                 ("ds_door_later", 1),
@@ -175,7 +171,7 @@ fn what_waits_acknowledges_at_once() {
         );
         assert_eq!(one(&ring).bytes, GET);
         comes_again(&live, &early);
-        expect(&live.node, HANDED_ON);
+        live.expect(HANDED_ON);
         let adopts = live.message_to(ds(1), ds_mac(1));
         assert_eq!(said(&adopts.packet).0, said(&behind.packet()).0);
     });
@@ -192,12 +188,11 @@ fn what_has_waited_while_its_connection_went_is_of_then() {
         let early = withheld(&live, &ring);
         live.answer_another(HERE.len());
         let again = request(&live, ELSEWHERE);
-        forward(&live.node, &again);
-        expect(&live.node, HANDED_ON);
+        live.forwards(&again, HANDED_ON);
         let first = live.message_to(ds(1), ds_mac(1));
         live.message_to(CS, CS_MAC);
         comes_again(&live, &early);
-        expect(&live.node, &[("ds_door_again", 1)]);
+        live.expect(&[("ds_door_again", 1)]);
         let second = live.message_to(ds(1), ds_mac(1));
         let (then, now) = (said(&first.packet), said(&second.packet));
         assert_eq!((now.0, now.2), (then.0, then.2));
@@ -216,9 +211,8 @@ fn what_is_behind_a_request_waits() {
         let (mut live, _agent) = with_agent();
         let ring = waiting(&live);
         let both = request(&live, &[HERE, GET].concat());
-        forward(&live.node, &both);
-        expect(
-            &live.node,
+        live.forwards(
+            &both,
             &[
                 ("ds_door_cut", 1),
                 ("ds_door_request", 1),
@@ -231,7 +225,7 @@ fn what_is_behind_a_request_waits() {
         assert_eq!((early.seq, &early.bytes[..]), (begin, GET));
         expect_bytes(&live.stream, HERE);
         comes_again(&live, &early);
-        expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
+        live.expect(&[("ds_delivered", 1), ("ds_door_request", 1)]);
         expect_bytes(&live.stream, GET);
         live.answer_another(HERE.len());
     });
@@ -245,9 +239,8 @@ fn what_is_behind_the_first_request_waits() {
         let ring = waiting(&live);
         live.client = Client::fresh();
         let both = live.client.get(COOKIE).payload([HERE, ELSEWHERE].concat());
-        send_adopt(&live.node, &both);
-        expect(
-            &live.node,
+        live.adopts(
+            &both,
             &[
                 ("ds_adopted", 1),
                 ("ds_door_cut", 1),
@@ -275,7 +268,7 @@ fn what_was_sent_behind_its_connection_is_of_now() {
         };
         *attempt = 1;
         send(&live.node, &message, &old);
-        expect(&live.node, HANDED_ON);
+        live.expect(HANDED_ON);
         let adopts = live.message_to(ds(1), ds_mac(1));
         assert_eq!(said(&adopts.packet).0, said(&live.ack().packet()).0);
         assert_eq!(ring.wait(Duration::ZERO).unwrap().count(), 0);
@@ -289,16 +282,13 @@ fn without_an_agent_nothing_waits() {
         let (live, _agent) = with_agent();
         let ring = waiting(&live);
         live.node.change(|settings| settings.reader_port = 0);
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, LET_IN);
+        live.forwards(&request(&live, HERE), LET_IN);
         let whole = request(&live, ELSEWHERE);
         let early = whole.clone().seq(end_of(&whole));
         assert_eq!(HERE.len(), ELSEWHERE.len());
-        forward(&live.node, &early);
-        expect(&live.node, &[("ds_door_withheld", 1)]);
+        live.forwards(&early, &[("ds_door_withheld", 1)]);
         assert_eq!(ring.wait(Duration::ZERO).unwrap().count(), 0);
-        forward(&live.node, &live.ack());
-        expect(&live.node, FORWARDED);
+        live.forwards(&live.ack(), FORWARDED);
     });
 }
 
@@ -308,12 +298,10 @@ fn its_end_waits_with_it() {
     on_own_host(|| {
         let (live, _agent) = with_agent();
         let ring = waiting(&live);
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, LET_IN);
+        live.forwards(&request(&live, HERE), LET_IN);
         let whole: Segment = request(&live, ELSEWHERE);
         let last = whole.clone().seq(end_of(&whole)).flags("FPA");
-        forward(&live.node, &last);
-        expect(&live.node, WITHHELD);
+        live.forwards(&last, WITHHELD);
         assert!(one(&ring).ends);
     });
 }
@@ -331,49 +319,38 @@ fn a_broken_packet_does_not_wait() {
         let first = request(&live, HERE);
         let second = request(&live, GET).seq(end_of(&first));
         forward_broken(&live.node, &second);
-        expect(
-            &live.node,
-            &[
-                ("ds_door_batch", 2),
-                ("ds_door_broken", 1),
-                ("ds_door_later", 1),
-            ],
-        );
+        live.expect(&[
+            ("ds_door_batch", 2),
+            ("ds_door_broken", 1),
+            ("ds_door_later", 1),
+        ]);
         nothing_waits();
-        forward(&live.node, &first);
-        expect(&live.node, LET_IN);
+        live.forwards(&first, LET_IN);
         expect_bytes(&live.stream, HERE);
 
         // This request is for another data server, and the response before it is under way.
         let other = second.clone().payload(ELSEWHERE);
         forward_broken(&live.node, &other);
-        expect(
-            &live.node,
-            &[("ds_door_broken", 1), ("ds_door_withheld", 1)],
-        );
+        live.expect(&[("ds_door_broken", 1), ("ds_door_withheld", 1)]);
         nothing_waits();
         live.answer_another(HERE.len());
 
         // Of two requests in one packet TCP drops both, so the second does not wait.
         let both = request(&live, &[GET, ELSEWHERE].concat());
         forward_broken(&live.node, &both);
-        expect(
-            &live.node,
-            &[
-                ("ds_door_broken", 1),
-                ("ds_door_cut", 1),
-                ("ds_door_request", 1),
-                ("ds_forwarded", 1),
-            ],
-        );
+        live.expect(&[
+            ("ds_door_broken", 1),
+            ("ds_door_cut", 1),
+            ("ds_door_request", 1),
+            ("ds_forwarded", 1),
+        ]);
         nothing_waits();
 
         // The server has got no byte of these packets. What comes with a right checksum waits, even if it is an odd
         // number of bytes.
         let odd = [GET, b"G"].concat();
-        forward(&live.node, &both.payload(&odd[..]));
-        expect(
-            &live.node,
+        live.forwards(
+            &both.payload(&odd[..]),
             &[
                 ("ds_door_cut", 1),
                 ("ds_door_waits", 1),
@@ -396,15 +373,11 @@ fn what_begins_before_a_request_that_tcp_has_dropped_is_cut() {
         serves(&mut live, HERE);
         let dropped = request(&live, HERE);
         forward_broken(&live.node, &dropped);
-        expect(&live.node, LET_IN);
+        live.expect(LET_IN);
         let with_tail = [&HERE[HERE.len() - TAIL..], HERE].concat();
         let again = dropped.clone().payload(with_tail);
-        forward(
-            &live.node,
+        live.forwards(
             &again.seq(dropped.seq.wrapping_sub(TAIL as u32)),
-        );
-        expect(
-            &live.node,
             &[
                 ("ds_door_cut", 1),
                 ("ds_door_waits", 1),
@@ -412,7 +385,7 @@ fn what_begins_before_a_request_that_tcp_has_dropped_is_cut() {
             ],
         );
         comes_again(&live, &one(&ring));
-        expect(&live.node, &[("ds_delivered", 1)]);
+        live.expect(&[("ds_delivered", 1)]);
         expect_bytes(&live.stream, HERE);
     });
 }
@@ -424,20 +397,18 @@ fn what_is_behind_a_request_that_tcp_has_dropped_waits_for_it() {
         let ring = waiting(&live);
         let first = request(&live, HERE);
         forward_broken(&live.node, &first);
-        expect(&live.node, LET_IN);
-        forward(&live.node, &first.clone().seq(end_of(&first)));
-        expect(
-            &live.node,
+        live.expect(LET_IN);
+        live.forwards(
+            &first.clone().seq(end_of(&first)),
             &[
                 ("ds_door_batch", 2),
                 ("ds_door_later", 1),
                 ("ds_door_waits", 1),
             ],
         );
-        forward(&live.node, &first);
-        expect(&live.node, FORWARDED);
+        live.forwards(&first, FORWARDED);
         comes_again(&live, &one(&ring));
-        expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
+        live.expect(&[("ds_delivered", 1), ("ds_door_request", 1)]);
         expect_bytes(&live.stream, &HERE.repeat(2));
     });
 }
@@ -453,7 +424,7 @@ fn what_waits_only_for_an_acknowledgement_says_so() {
         assert!(!early.unacknowledged, "nobody has answered yet");
         let again = || {
             comes_again(&live, &early);
-            expect(&live.node, WITHHELD);
+            live.expect(WITHHELD);
             one(&ring)
         };
         // Without this option the kernel sends the second part only when the first is acknowledged.
@@ -470,19 +441,17 @@ fn what_waits_only_for_an_acknowledgement_says_so() {
         let next = whole.clone().seq(early.seq);
         let reading = live.node.data_server().reading(LOOPBACK).unwrap();
         reading.send(&frame_here(&next)).unwrap();
-        expect(&live.node, WITHHELD);
+        live.expect(WITHHELD);
         assert!(!one(&ring).unacknowledged);
         // A HEAD request for this data server waits for the acknowledgement as well.
         let head = [b"HEAD", &HERE[3..]].concat();
-        forward(&live.node, &next.payload(head));
-        expect(&live.node, WITHHELD);
+        live.forwards(&next.payload(head), WITHHELD);
         assert!(one(&ring).unacknowledged);
 
         live.sent += HERE.len();
         live.answers += 1;
-        forward(&live.node, &live.ack());
-        expect(&live.node, FORWARDED);
+        live.forwards(&live.ack(), FORWARDED);
         comes_again(&live, &early);
-        expect(&live.node, HANDED_ON);
+        live.expect(HANDED_ON);
     });
 }

@@ -13,7 +13,7 @@ use baton_wire::Message;
 use nix::sys::socket::{setsockopt, sockopt::Linger};
 
 use super::owner::is_reset;
-use crate::data_server::adopt::loopback::{FORWARDED, Live, await_counted, expect, forward, send};
+use crate::data_server::adopt::loopback::{FORWARDED, Live, await_counted, send};
 use crate::data_server::adopt::window::{backoff_of, in_flight_of};
 use crate::{
     host::{on_own_host, send_again},
@@ -45,7 +45,7 @@ fn under_lease(live: Live) -> Live {
 /// Has the data server hear its connection server, which forwards a packet of another client.
 fn hear_connection_server(live: &Live) {
     let stranger = Client::fresh().later(1, 1, 1);
-    forward(&live.node, &stranger);
+    live.forward(&stranger);
     while live.wire.next().body.is_empty() {}
 }
 
@@ -82,7 +82,7 @@ fn writes(live: &Live) {
 
 /// Has a packet of the client come, so that the client is heard.
 fn hear_client(live: &Live) {
-    forward(&live.node, &live.ack());
+    live.forward(&live.ack());
     await_counted(&live.node, "ds_forwarded");
 }
 
@@ -201,25 +201,24 @@ fn after_a_silence_a_connection_that_went_on_elsewhere_ends() {
     on_own_host(|| {
         for was_silent in [false, true] {
             let live = leased();
-            expect(&live.node, NONE);
+            live.expect(NONE);
             if was_silent {
                 thread::sleep(LONGER);
                 hear_connection_server(&live);
-                expect(&live.node, NONE);
+                live.expect(NONE);
             }
             let ack = live.ack();
             let more = Segment {
                 ack: ack.ack.wrapping_add(1000),
                 ..ack
             };
-            forward(&live.node, &more);
+            live.forward(&more);
             if was_silent {
-                expect(&live.node, &[("ds_stale_ended", 1)]);
+                live.expect(&[("ds_stale_ended", 1)]);
                 is_reset(&live.stream);
-                forward(&live.node, &more);
-                expect(&live.node, NONE);
+                live.forwards(&more, NONE);
             } else {
-                expect(&live.node, FORWARDED);
+                live.expect(FORWARDED);
             }
         }
     });

@@ -3,9 +3,7 @@
 use baton_abi::{KeptRequest, ROUTE_RESUME, RouteKey, SERVICE_PATHS, SERVICE_RESUME_REST, TcbKey};
 
 use super::owner::{LET_IN, request};
-use crate::data_server::adopt::loopback::{
-    COOKIE, Live, attached, expect, expect_bytes, forward, send_adopt,
-};
+use crate::data_server::adopt::loopback::{COOKIE, Live, attached, expect_bytes, send_adopt};
 use crate::{
     cluster::{WEB, first_pool_of_one},
     host::{accept, on_own_host},
@@ -60,9 +58,9 @@ fn requests_of_which_that_is_wanted() {
         on_own_host(|| {
             let live = owned(service, route);
             let packet = request(&live, get(target).as_bytes());
-            forward(&live.node, &packet);
+            live.forward(&packet);
             let counted = [LET_IN, if pool.is_some() { &[KEPT] } else { &[] }].concat();
-            expect(&live.node, &counted);
+            live.expect(&counted);
             match pool {
                 Some(pool) => is_kept_as(&live, &packet, pool),
                 None => assert_eq!(kept(&live, &packet), None, "{service} {route} {target}"),
@@ -94,8 +92,7 @@ fn requests_of_every_kind() {
         on_own_host(|| {
             let live = owned(REST, 0);
             let packet = request(&live, text.as_bytes());
-            forward(&live.node, &packet);
-            expect(&live.node, &[LET_IN, counted].concat());
+            live.forwards(&packet, &[LET_IN, counted].concat());
             assert_eq!(kept(&live, &packet).is_some(), counted == [KEPT], "{text}");
         });
     }
@@ -108,12 +105,10 @@ fn what_does_not_wait_for_its_answer_is_not_kept() {
     on_own_host(|| {
         let mut live = owned(REST, 0);
         let first = request(&live, get("/a").as_bytes());
-        forward(&live.node, &first);
-        expect(&live.node, &[LET_IN, &[KEPT]].concat());
+        live.forwards(&first, &[LET_IN, &[KEPT]].concat());
         live.sent += first.payload.len();
         let second = request(&live, get("/b").as_bytes());
-        forward(&live.node, &second);
-        expect(&live.node, LET_IN);
+        live.forwards(&second, LET_IN);
         is_kept_as(&live, &first, 0);
     });
 }
@@ -128,10 +123,7 @@ fn the_first_request_is_kept_too() {
         let packet = client.get(COOKIE);
         send_adopt(&live.node, &packet);
         let (stream, _) = accept(&live.listener);
-        expect(
-            &live.node,
-            &[("ds_adopted", 1), ("ds_door_request", 1), KEPT],
-        );
+        live.expect(&[("ds_adopted", 1), ("ds_door_request", 1), KEPT]);
         expect_bytes(&stream, GET);
         is_kept_as(&live, &packet, 0);
         // The request kept before, of another connection, is unchanged.

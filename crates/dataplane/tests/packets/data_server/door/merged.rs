@@ -7,10 +7,7 @@ use super::{
     early::{comes_again, one, waiting},
     owner::{ELSEWHERE, HERE, end_of, ended, goes_with, request},
 };
-use crate::data_server::{
-    adopt::loopback::{expect, expect_bytes},
-    agent::reader::with_agent,
-};
+use crate::data_server::{adopt::loopback::expect_bytes, agent::reader::with_agent};
 use crate::{host::on_own_host, merged::send_merged};
 
 const SEGMENT: u16 = 1348;
@@ -33,7 +30,7 @@ fn it_is_let_in_as_a_whole() {
         let (live, _agent) = with_agent();
         let whole = upload("/ds1/a");
         send_merged(&request(&live, &whole), SEGMENT);
-        expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
+        live.expect(&[("ds_delivered", 1), ("ds_door_request", 1)]);
         expect_bytes(&live.stream, &whole);
     });
 }
@@ -46,7 +43,7 @@ fn its_body_is_followed() {
         let chunk = format!("{BODY:x}\r\n{}\r\n", "x".repeat(BODY));
         let whole = format!("{head}{chunk}{chunk}0\r\n\r\n");
         send_merged(&request(&live, whole.as_bytes()), SEGMENT);
-        expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
+        live.expect(&[("ds_delivered", 1), ("ds_door_request", 1)]);
         expect_bytes(&live.stream, whole.as_bytes());
     });
 }
@@ -59,15 +56,12 @@ fn it_is_cut_where_the_next_request_begins() {
         let next = upload("/ds1/b");
         let both = request(&live, &[HERE, &next].concat());
         send_merged(&both, SEGMENT);
-        expect(
-            &live.node,
-            &[
-                ("ds_delivered", 1),
-                ("ds_door_cut", 1),
-                ("ds_door_request", 1),
-                ("ds_door_waits", 1),
-            ],
-        );
+        live.expect(&[
+            ("ds_delivered", 1),
+            ("ds_door_cut", 1),
+            ("ds_door_request", 1),
+            ("ds_door_waits", 1),
+        ]);
         expect_bytes(&live.stream, HERE);
         let early = one(&ring);
         let begin = both.seq.wrapping_add(HERE.len() as u32);
@@ -83,17 +77,14 @@ fn a_request_for_another_goes_in_pieces() {
         let ring = waiting(&live);
         let whole = upload("/ds2/a");
         send_merged(&request(&live, &whole), SEGMENT);
-        expect(&live.node, &[("ds_door_later", 1), ("ds_door_waits", 1)]);
+        live.expect(&[("ds_door_later", 1), ("ds_door_waits", 1)]);
         let early = one(&ring);
         assert_eq!(early.bytes, whole);
         comes_again(&live, &early);
-        expect(
-            &live.node,
-            &[
-                ("ds_door_followed", pieces(whole.len()) - 1),
-                ("ds_door_handed_on", 1),
-            ],
-        );
+        live.expect(&[
+            ("ds_door_followed", pieces(whole.len()) - 1),
+            ("ds_door_handed_on", 1),
+        ]);
         ended(&live);
     });
 }
@@ -108,9 +99,9 @@ fn what_comes_for_one_that_has_gone_follows_in_pieces() {
         ended(&live);
         let behind = gone.clone().seq(end_of(&gone)).payload(upload("/ds2/b"));
         send_merged(&behind, SEGMENT);
-        expect(&live.node, &[("ds_door_later", 1), ("ds_door_waits", 1)]);
+        live.expect(&[("ds_door_later", 1), ("ds_door_waits", 1)]);
         comes_again(&live, &one(&ring));
         let followed = pieces(behind.payload.len());
-        expect(&live.node, &[("ds_door_followed", followed)]);
+        live.expect(&[("ds_door_followed", followed)]);
     });
 }

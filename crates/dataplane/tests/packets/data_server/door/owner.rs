@@ -12,8 +12,7 @@ use baton_wire::{Message, Refusal, ShortAddress};
 use libbpf_rs::MapCore as _;
 
 use crate::data_server::adopt::loopback::{
-    ANSWER, COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, forward_broken, owns,
-    send, send_adopt,
+    ANSWER, COOKIE, FORWARDED, Live, attached, expect_bytes, forward_broken, owns, send,
 };
 use crate::data_server::handover::leave::but_echo;
 use crate::{
@@ -119,8 +118,7 @@ pub fn told_to_adopt(live: &Live, packet: &Segment) -> bool {
 /// it, and the connection server is told that it has moved.
 #[track_caller]
 pub fn goes_with(live: &Live, request: &Segment) {
-    forward(&live.node, request);
-    expect(&live.node, HANDED_ON);
+    live.forwards(request, HANDED_ON);
     assert!(!told_to_adopt(live, request));
     told_moved(live, request);
 }
@@ -147,8 +145,7 @@ pub fn told_again(live: &Live, packet: &Segment, keeper: Option<ShortAddress>) {
 /// Forwards the connection's next request, and asserts that it is let in and reaches the server.
 #[track_caller]
 pub fn lets_in(live: &Live, text: &[u8]) {
-    forward(&live.node, &request(live, text));
-    expect(&live.node, LET_IN);
+    live.forwards(&request(live, text), LET_IN);
     expect_bytes(&live.stream, text);
 }
 
@@ -194,13 +191,11 @@ fn what_comes_for_one_that_has_gone_follows_it() {
         let ack = live
             .client
             .later(COOKIE, GET.len() + ELSEWHERE.len(), ANSWER.len() as u32 + 7);
-        forward(&live.node, &request);
-        expect(&live.node, AGAIN);
+        live.forwards(&request, AGAIN);
         told_moved(&live, &request);
         told_again(&live, &request, None);
         for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
-            forward(&live.node, packet);
-            expect(&live.node, &[("ds_door_followed", 1)]);
+            live.forwards(packet, &[("ds_door_followed", 1)]);
             follows(&live, packet);
         }
         live.nothing_sent();
@@ -227,24 +222,19 @@ pub fn follows(live: &Live, packet: &Segment) {
 fn a_connection_goes_when_it_is_quiet() {
     on_own_host(|| {
         let mut live = owned();
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, LET_IN);
+        live.forwards(&request(&live, HERE), LET_IN);
         let before = live.request().payload(ELSEWHERE);
         let early = before
             .clone()
             .seq(before.seq.wrapping_add(HERE.len() as u32));
-        forward(&live.node, &early);
-        expect(&live.node, &[("ds_door_withheld", 1)]);
+        live.forwards(&early, &[("ds_door_withheld", 1)]);
         expect_bytes(&live.stream, HERE);
-        forward(&live.node, &early);
-        expect(&live.node, &[("ds_door_withheld", 1)]);
+        live.forwards(&early, &[("ds_door_withheld", 1)]);
         live.write();
-        forward(&live.node, &early);
-        expect(&live.node, &[("ds_door_withheld", 1)]);
+        live.forwards(&early, &[("ds_door_withheld", 1)]);
         let ack = early.ack.wrapping_add(ANSWER.len() as u32);
         let request = Segment { ack, ..early };
-        forward(&live.node, &request);
-        expect(&live.node, HANDED_ON);
+        live.forwards(&request, HANDED_ON);
         assert!(!told_to_adopt(&live, &request));
     });
 }
@@ -261,19 +251,16 @@ fn a_body_is_no_request() {
         let head = request(&live, head.as_bytes());
         let first = head.clone().payload(ELSEWHERE).seq(end_of(&head));
         let second = first.clone().seq(end_of(&first));
-        forward(&live.node, &head);
-        expect(&live.node, LET_IN);
+        live.forwards(&head, LET_IN);
         for packet in [&second, &first, &first] {
-            forward(&live.node, packet);
-            expect(&live.node, FORWARDED);
+            live.forwards(packet, FORWARDED);
         }
         expect_bytes(
             &live.stream,
             &[&head.payload, ELSEWHERE, ELSEWHERE].concat(),
         );
         live.answer_another(head.payload.len() + 2 * ELSEWHERE.len());
-        forward(&live.node, &request(&live, ELSEWHERE));
-        expect(&live.node, HANDED_ON);
+        live.forwards(&request(&live, ELSEWHERE), HANDED_ON);
     });
 }
 
@@ -290,9 +277,8 @@ fn a_packet_is_cut_where_the_next_request_begins() {
         for first in [HERE, odd] {
             let mut live = owned();
             let both = request(&live, &[first, ELSEWHERE].concat());
-            forward(&live.node, &both);
-            expect(
-                &live.node,
+            live.forwards(
+                &both,
                 &[
                     ("ds_door_request", 1),
                     ("ds_forwarded", 1),
@@ -301,8 +287,7 @@ fn a_packet_is_cut_where_the_next_request_begins() {
             );
             expect_bytes(&live.stream, first);
             live.answer_another(first.len());
-            forward(&live.node, &request(&live, ELSEWHERE));
-            expect(&live.node, HANDED_ON);
+            live.forwards(&request(&live, ELSEWHERE), HANDED_ON);
         }
     });
 }
@@ -313,14 +298,11 @@ fn what_comes_again_with_more_is_cut() {
     on_own_host(|| {
         let mut live = owned();
         let first = request(&live, HERE);
-        forward(&live.node, &first);
-        expect(&live.node, LET_IN);
+        live.forwards(&first, LET_IN);
         expect_bytes(&live.stream, HERE);
         let more = first.clone().payload([HERE, HERE].concat());
-        forward(&live.node, &more);
-        expect(&live.node, &[("ds_forwarded", 1), ("ds_door_cut", 1)]);
-        forward(&live.node, &first);
-        expect(&live.node, FORWARDED);
+        live.forwards(&more, &[("ds_forwarded", 1), ("ds_door_cut", 1)]);
+        live.forwards(&first, FORWARDED);
         live.answer_another(HERE.len());
     });
 }
@@ -331,12 +313,9 @@ fn what_is_behind_a_gap_waits() {
         let live = owned();
         let first = request(&live, HERE);
         let second = first.clone().seq(end_of(&first));
-        forward(&live.node, &second);
-        expect(&live.node, &[("ds_door_batch", 2), ("ds_door_later", 1)]);
-        forward(&live.node, &first);
-        expect(&live.node, LET_IN);
-        forward(&live.node, &second);
-        expect(&live.node, LET_IN);
+        live.forwards(&second, &[("ds_door_batch", 2), ("ds_door_later", 1)]);
+        live.forwards(&first, LET_IN);
+        live.forwards(&second, LET_IN);
         expect_bytes(&live.stream, &[HERE, HERE].concat());
     });
 }
@@ -354,8 +333,7 @@ fn what_the_door_cannot_read_ends_the_connection() {
     on_own_host(|| {
         for text in texts {
             let live = owned();
-            forward(&live.node, &request(&live, text));
-            expect(&live.node, &[("ds_door_unreadable", 1)]);
+            live.forwards(&request(&live, text), &[("ds_door_unreadable", 1)]);
             ended(&live);
             live.nothing_sent();
         }
@@ -370,8 +348,7 @@ fn an_adopt_for_another_goes_on() {
         let mut live = owned();
         let client = Client::fresh();
         let request = client.ack(COOKIE).flags("PA").payload(ELSEWHERE);
-        send_adopt(&live.node, &request);
-        expect(&live.node, HANDED_ON);
+        live.adopts(&request, HANDED_ON);
         live.client = client;
         told_moved(&live, &request);
         let adopts = live.message_to(ds(1), ds_mac(1));
@@ -390,8 +367,7 @@ fn an_adopt_for_another_goes_on() {
         assert!(nothing_to_accept(&live.listener));
         // What comes behind the ADOPT follows it.
         let ack = client.later(COOKIE, ELSEWHERE.len(), 9);
-        forward(&live.node, &ack);
-        expect(&live.node, &[("ds_door_followed", 1)]);
+        live.forwards(&ack, &[("ds_door_followed", 1)]);
     });
 }
 
@@ -404,8 +380,7 @@ fn an_adopt_that_the_door_cannot_read_is_refused_for_all() {
             .ack(COOKIE)
             .flags("PA")
             .payload(&HERE[..HERE.len() - 2]);
-        send_adopt(&live.node, &request);
-        expect(&live.node, &[("ds_refused", 1), ("ds_door_unreadable", 1)]);
+        live.adopts(&request, &[("ds_refused", 1), ("ds_door_unreadable", 1)]);
         let refused = live.message_to(CS, CS_MAC);
         let Message::Refused { tcb, refusal, .. } = refused.message else {
             panic!("{refused:?}");
@@ -420,11 +395,10 @@ fn an_adopt_that_the_door_cannot_read_is_refused_for_all() {
 fn a_duplicate_of_the_adopt_is_judged_too() {
     on_own_host(|| {
         let live = owned();
-        send_adopt(&live.node, &live.client.get(COOKIE));
-        expect(&live.node, &[("ds_duplicate", 1)]);
+        live.adopts(&live.client.get(COOKIE), &[("ds_duplicate", 1)]);
         let more = live.client.get(COOKIE).payload([GET, ELSEWHERE].concat());
         send(&live.node, &adopt(&live.client), &more);
-        expect(&live.node, &[("ds_duplicate", 1), ("ds_door_cut", 1)]);
+        live.expect(&[("ds_duplicate", 1), ("ds_door_cut", 1)]);
     });
 }
 
@@ -435,11 +409,9 @@ fn another_request_in_place_of_one_that_tcp_has_dropped_is_judged() {
     on_own_host(|| {
         let live = owned();
         forward_broken(&live.node, &request(&live, HERE));
-        expect(&live.node, LET_IN);
-        forward(&live.node, &request(&live, ELSEWHERE));
-        expect(&live.node, &[("ds_door_changed", 1)]);
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, FORWARDED);
+        live.expect(LET_IN);
+        live.forwards(&request(&live, ELSEWHERE), &[("ds_door_changed", 1)]);
+        live.forwards(&request(&live, HERE), FORWARDED);
         expect_bytes(&live.stream, HERE);
     });
 }
@@ -453,13 +425,13 @@ fn a_connection_does_not_go_with_a_broken_request() {
         for text in [HERE, ELSEWHERE] {
             let live = owned();
             forward_broken(&live.node, &request(&live, ELSEWHERE));
-            expect(&live.node, HANDED_ON);
-            forward(&live.node, &request(&live, text));
+            live.expect(HANDED_ON);
+            live.forward(&request(&live, text));
             if text == HERE {
-                expect(&live.node, LET_IN);
+                live.expect(LET_IN);
                 expect_bytes(&live.stream, HERE);
             } else {
-                expect(&live.node, HANDED_ON);
+                live.expect(HANDED_ON);
                 ended(&live);
             }
         }
@@ -474,8 +446,7 @@ fn a_connection_without_a_door_ends() {
         let doors = map_named(live.node.plane(), "doors");
         let storage = live.stream.as_raw_fd().to_ne_bytes();
         doors.delete(&storage).unwrap();
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, &[("ds_door_unknown", 1)]);
+        live.forwards(&request(&live, HERE), &[("ds_door_unknown", 1)]);
         ended(&live);
     });
 }

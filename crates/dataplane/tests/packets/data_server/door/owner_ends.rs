@@ -11,7 +11,7 @@ use zerocopy::FromBytes as _;
 
 use super::owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, ended, goes_with, lets_in, owned, request};
 use crate::data_server::{
-    adopt::loopback::{ADOPTED, COOKIE, Live, expect, expect_bytes, forward, send},
+    adopt::loopback::{ADOPTED, COOKIE, Live, expect_bytes, send},
     agent::reader::{READS, with_agent},
 };
 use crate::{
@@ -44,8 +44,7 @@ fn a_connection_with_more_responses_than_requests_ends() {
         lets_in(&live, HERE);
         live.answer_another(HERE.len());
         live.answer_another(0);
-        forward(&live.node, &request(&live, ELSEWHERE));
-        expect(&live.node, &[("ds_door_stays", 1)]);
+        live.forwards(&request(&live, ELSEWHERE), &[("ds_door_stays", 1)]);
         ended(&live);
         live.nothing_sent();
     });
@@ -61,8 +60,7 @@ fn what_may_not_be_done_twice_does_not_begin_here_again() {
         goes_with(&live, &post);
         ended(&live);
         kill_next(&live.node);
-        forward(&live.node, &post);
-        expect(&live.node, &[("ds_none", 1)]);
+        live.forwards(&post, &[("ds_none", 1)]);
         let told = live.message_to(CS, CS_MAC).message;
         assert!(matches!(told, Message::None { .. }), "{told:?}");
         assert!(nothing_to_accept(&live.listener));
@@ -77,7 +75,7 @@ fn nor_does_it_go_to_a_third() {
         live.client = Client::fresh();
         let post = live.client.get(COOKIE).payload(POST);
         send(&live.node, &adopt(&live.client), &post);
-        expect(&live.node, HANDED_ON);
+        live.expect(HANDED_ON);
         live.message_to(CS, CS_MAC);
         assert_eq!(live.message_to(ds(1), ds_mac(1)).packet, post.packet());
         kill_next(&live.node);
@@ -95,7 +93,7 @@ pub fn begins_here(live: &mut Live, text: &[u8]) {
         ("ds_door_back", 1),
         ("ds_door_request", 1),
     ];
-    expect(&live.node, &back);
+    live.expect(&back);
     live.stream = accept(&live.listener).0;
     expect_bytes(&live.stream, text);
     live.has_acks = true;
@@ -116,7 +114,7 @@ fn what_may_be_done_twice_begins_here_again() {
             let here = u32::from(first_pool_of_one());
             live.node.routing().set_routes(&[(route, here)]).unwrap();
             mark(&live.node, 1, flag);
-            forward(&live.node, &get);
+            live.forward(&get);
             begins_here(&mut live, ELSEWHERE);
         }
     });
@@ -132,8 +130,7 @@ fn what_may_not_be_done_twice_follows_to_who_takes_no_messages() {
         goes_with(&live, &post);
         ended(&live);
         mark(&live.node, 1, DATA_SERVER_DEAF);
-        forward(&live.node, &post);
-        expect(&live.node, &[("ds_door_again", 1)]);
+        live.forwards(&post, &[("ds_door_again", 1)]);
         live.message_to(CS, CS_MAC);
         assert!(live.message_to(ds(1), ds_mac(1)).packet.ends_with(POST));
     });
@@ -162,17 +159,16 @@ fn a_request_whose_body_is_none_is_answered_by_the_agent() {
                 let post = live.client.get(COOKIE).payload(text.as_bytes());
                 send(&live.node, &adopt(&live.client), &post);
             } else {
-                forward(&live.node, &request(&live, text.as_bytes()));
+                live.forward(&request(&live, text.as_bytes()));
             }
-            expect(&live.node, READS);
+            live.expect(READS);
             let (read, _) = accept(&agent);
             expect_bytes(&read, text.as_bytes());
             let behind = live.client.later(COOKIE, 0, 0);
             let seq = live.client.get(COOKIE).seq;
             let sent = if is_first { 0 } else { live.sent as u32 };
             let behind = behind.seq(seq.wrapping_add(sent + text.len() as u32));
-            forward(&live.node, &behind);
-            expect(&live.node, &[("ds_forwarded", 1)]);
+            live.forwards(&behind, &[("ds_forwarded", 1)]);
             is_broken(&live, &read);
             assert!(nothing_to_accept(&live.listener));
         }
@@ -187,8 +183,7 @@ fn a_body_that_turns_out_to_be_none_is_answered_by_the_agent() {
         for is_answered in [false, true] {
             let (mut live, agent) = with_agent();
             let head = request(&live, format!("{CHUNKED}1\r\nx\r\n").as_bytes());
-            forward(&live.node, &head);
-            expect(&live.node, LET_IN);
+            live.forwards(&head, LET_IN);
             expect_bytes(&live.stream, &head.payload);
             live.sent += head.payload.len();
             if is_answered {
@@ -196,21 +191,20 @@ fn a_body_that_turns_out_to_be_none_is_answered_by_the_agent() {
                 live.answers += 1;
             }
             let rest = live.ack().flags("PA").payload("nonsense");
-            forward(&live.node, &rest);
+            live.forward(&rest);
             if is_answered {
                 let delivered = [("ds_forwarded", 1), ("ds_door_unreadable", 1)];
-                expect(&live.node, &delivered);
+                live.expect(&delivered);
                 assert_eq!((&live.stream).read(&mut [0; 16]).unwrap(), 0);
                 assert!(nothing_to_accept(&agent));
                 continue;
             }
-            expect(&live.node, READS);
+            live.expect(READS);
             ended(&live);
             let (read, _) = accept(&agent);
             expect_bytes(&read, b"nonsense");
             live.sent += rest.payload.len();
-            forward(&live.node, &live.ack());
-            expect(&live.node, &[("ds_forwarded", 1)]);
+            live.forwards(&live.ack(), &[("ds_forwarded", 1)]);
             is_broken(&live, &read);
         }
     });
@@ -227,18 +221,16 @@ fn a_request_whose_body_is_none_waits_for_the_response_before() {
         let first = live.client.get(COOKIE).payload(both);
         send(&live.node, &adopt(&live.client), &first);
         let cut = [("ds_door_cut", 1), ("ds_door_waits", 1)];
-        expect(&live.node, &[ADOPTED, &cut].concat());
+        live.expect(&[ADOPTED, &cut].concat());
         live.stream = accept(&live.listener).0;
         expect_bytes(&live.stream, HERE);
         (live.sent, live.answers) = (HERE.len(), 0);
         let rest = live.ack().flags("PA").payload(bad.as_bytes());
-        forward(&live.node, &rest);
-        expect(&live.node, &[("ds_door_waits", 1), ("ds_door_withheld", 1)]);
+        live.forwards(&rest, &[("ds_door_waits", 1), ("ds_door_withheld", 1)]);
         live.write();
         live.answers = 1;
         let rest = live.ack().flags("PA").payload(bad.as_bytes());
-        forward(&live.node, &rest);
-        expect(&live.node, READS);
+        live.forwards(&rest, READS);
         let (read, _) = accept(&agent);
         expect_bytes(&read, bad.as_bytes());
     });
@@ -253,7 +245,7 @@ fn a_first_request_whose_body_is_none_is_refused() {
         let text = format!("{CHUNKED}5x\r\n");
         let post = live.client.get(COOKIE).payload(text);
         send(&live.node, &adopt(&live.client), &post);
-        expect(&live.node, &[("ds_refused", 1), ("ds_door_unreadable", 1)]);
+        live.expect(&[("ds_refused", 1), ("ds_door_unreadable", 1)]);
         let Message::Refused { tcb, .. } = live.message_to(CS, CS_MAC).message else {
             panic!("not refused");
         };
@@ -282,7 +274,7 @@ fn passed_on_by_all(live: &mut Live) {
 /// Asserts that the request was refused for all data servers: REFUSED leaves no attempt for another one.
 #[track_caller]
 fn is_refused_for_all(live: &Live) {
-    expect(&live.node, &[("ds_refused", 1)]);
+    live.expect(&[("ds_refused", 1)]);
     let Message::Refused { tcb, refusal, .. } = live.message_to(CS, CS_MAC).message else {
         panic!("not refused");
     };
@@ -304,13 +296,15 @@ fn what_is_always_another_s_is_answered_by_the_last_one_s_agent() {
     on_own_host(|| {
         let (mut live, agent) = with_agent();
         passed_on_by_all(&mut live);
-        expect(&live.node, &[READS, &[("ds_door_nobody", 1)]].concat());
+        live.expect(&[READS, &[("ds_door_nobody", 1)]].concat());
         let (read, _) = accept(&agent);
         expect_bytes(&read, ELSEWHERE);
         let doors = map_named(live.node.plane(), "doors");
         // The next packet moves the door from `doors_begun` to the socket.
-        forward(&live.node, &live.client.later(COOKIE, ELSEWHERE.len(), 0));
-        expect(&live.node, &[("ds_forwarded", 1)]);
+        live.forwards(
+            &live.client.later(COOKIE, ELSEWHERE.len(), 0),
+            &[("ds_forwarded", 1)],
+        );
         let door = doors.lookup(&read.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
         let door = Door::read_from_bytes(&door.unwrap().unwrap()).unwrap();
         assert_ne!(u32::from(door.flags) & DOOR_NOBODY, 0);

@@ -7,10 +7,7 @@ use baton_abi::{SERVICE_OWNER, SERVICE_PATHS, SERVICE_SIZES, SERVICE_STAYS, Serv
 use baton_wire::PathHash;
 
 use super::owner::{ELSEWHERE, HERE, ended, goes_with, lets_in, node, request, serves};
-use crate::data_server::{
-    adopt::loopback::{Live, expect, forward},
-    handover::leave::members,
-};
+use crate::data_server::{adopt::loopback::Live, handover::leave::members};
 use crate::{
     cluster::{WEB, first_pool_of_one, key},
     host::on_own_host,
@@ -66,8 +63,7 @@ fn where_connections_stay_one_ends_with_a_request_for_another_pool() {
     on_own_host(|| {
         let mut live = owned(SERVICE_PATHS | SERVICE_STAYS);
         serves(&mut live, HERE);
-        forward(&live.node, &request(&live, ELSEWHERE));
-        expect(&live.node, &[("ds_door_fixed", 1)]);
+        live.forwards(&request(&live, ELSEWHERE), &[("ds_door_fixed", 1)]);
         ended(&live);
         live.nothing_sent();
     });

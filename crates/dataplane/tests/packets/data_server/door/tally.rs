@@ -14,7 +14,7 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::owner::{ELSEWHERE, HERE, LET_IN, goes_with, owned, request, serves};
 use crate::data_server::{
-    adopt::loopback::{ANSWER, COOKIE, FORWARDED, Live, expect, forward, send_adopt},
+    adopt::loopback::{ANSWER, COOKIE, FORWARDED, Live},
     agent::reader::{GIVEN, read_for, reads, send_in, with_agent},
 };
 use crate::{
@@ -92,8 +92,7 @@ fn requests_and_bytes_of_each() {
         counted(&live.node, of_route(1), [0, 0, 1, 0]);
         assert_eq!(counts(&live.node, AtDoor::All), [3, 3 * ONE, 1, 0]);
         // A request that comes again after its connection has gone with it does not count again.
-        forward(&live.node, &with);
-        expect(&live.node, &[("ds_door_again", 1)]);
+        live.forwards(&with, &[("ds_door_again", 1)]);
         counted(&live.node, of_route(1), [0, 0, 1, 0]);
     });
 }
@@ -104,15 +103,12 @@ fn what_comes_again_counts_once() {
     on_own_host(|| {
         let live = owned();
         numbered(&live);
-        send_adopt(&live.node, &live.client.get(COOKIE));
-        expect(&live.node, &[("ds_duplicate", 1)]);
+        live.adopts(&live.client.get(COOKIE), &[("ds_duplicate", 1)]);
         counted(&live.node, REST, [1, 0, 0, 0]);
         let again = request(&live, HERE);
-        forward(&live.node, &again);
-        expect(&live.node, LET_IN);
+        live.forwards(&again, LET_IN);
         for _ in 0..2 {
-            forward(&live.node, &again);
-            expect(&live.node, FORWARDED);
+            live.forwards(&again, FORWARDED);
         }
         counted(&live.node, of_route(0), [1, 0, 0, 0]);
     });
@@ -127,8 +123,7 @@ fn an_adopt_that_goes_on_is_a_handover() {
         numbered(&live);
         let first = Client::fresh().ack(COOKIE).flags("PA").payload(ELSEWHERE);
         for _ in 0..2 {
-            send_adopt(&live.node, &first);
-            expect(&live.node, &[("ds_door_handed_on", 1)]);
+            live.adopts(&first, &[("ds_door_handed_on", 1)]);
             counted(&live.node, of_route(1), [0, 0, 1, 0]);
         }
     });
@@ -146,12 +141,11 @@ fn what_the_agent_has_read() {
         counted(&live.node, of_route(0), [0, 0, 0, 0]);
         read_for(&live, &read, &whole, POOLS[0], ROUTES[0]);
         send_in(&live, &whole);
-        expect(&live.node, GIVEN);
+        live.expect(GIVEN);
         counted(&live.node, of_route(0), [1, 0, 0, 0]);
         live.stream = accept(&live.listener).0;
         live.answer_another(HERE.len());
-        forward(&live.node, &request(&live, GET));
-        expect(&live.node, LET_IN);
+        live.forwards(&request(&live, GET), LET_IN);
         counted(&live.node, of_route(0), [1, ONE, 0, 0]);
         counted(&live.node, REST, [2, ONE, 0, 0]);
     });
@@ -170,7 +164,7 @@ fn what_nobody_is_there_for() {
         read_for(&live, &read, &whole, EMPTY.1, EMPTY.0);
         for _ in 0..2 {
             send_in(&live, &whole);
-            expect(&live.node, &[("ds_door_nobody", 1)]);
+            live.expect(&[("ds_door_nobody", 1)]);
             counted(&live.node, EMPTY, [1, 0, 0, 1]);
         }
     });
@@ -184,8 +178,7 @@ fn the_last_answer_counts_at_the_end() {
         for flags in ["FA", "RA", "R"] {
             let live = owned();
             counted(&live.node, REST, [1, 0, 0, 0]);
-            forward(&live.node, &live.ack().flags(flags));
-            expect(&live.node, FORWARDED);
+            live.forwards(&live.ack().flags(flags), FORWARDED);
             counted(&live.node, REST, [1, ONE, 0, 0]);
         }
         let live = owned();
@@ -195,8 +188,7 @@ fn the_last_answer_counts_at_the_end() {
             ack: ack.ack.wrapping_add(1),
             ..ack
         };
-        forward(&live.node, &last);
-        expect(&live.node, FORWARDED);
+        live.forwards(&last, FORWARDED);
         counted(&live.node, REST, [1, ONE + 1, 0, 0]);
     });
 }
@@ -211,8 +203,7 @@ fn only_what_was_sent_is_acknowledged() {
             ack: ack.ack.wrapping_add(1 << 28),
             ..ack
         };
-        forward(&live.node, &far.flags("FA"));
-        expect(&live.node, FORWARDED);
+        live.forwards(&far.flags("FA"), FORWARDED);
         counted(&live.node, REST, [1, ONE, 0, 0]);
     });
 }
@@ -233,12 +224,10 @@ fn a_long_answer_counts_on_its_way() {
             doors.update(&key, door.as_bytes(), MapFlags::ANY).unwrap();
         };
         back(MB - ANSWER.len() as u32 - 1);
-        forward(&live.node, &live.ack());
-        expect(&live.node, FORWARDED);
+        live.forwards(&live.ack(), FORWARDED);
         counted(&live.node, REST, [1, 0, 0, 0]);
         back(1);
-        forward(&live.node, &live.ack());
-        expect(&live.node, FORWARDED);
+        live.forwards(&live.ack(), FORWARDED);
         counted(&live.node, REST, [1, u64::from(MB), 0, 0]);
     });
 }

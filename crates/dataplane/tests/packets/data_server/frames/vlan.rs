@@ -3,7 +3,6 @@
 use baton_net::{Link, PacketSocket};
 use nix::net::if_::if_nametoindex;
 
-use crate::data_server::adopt::loopback::expect;
 use crate::{
     host::on_own_host,
     lccp::{adopt, to_ds},
@@ -46,6 +45,6 @@ fn tagged_frames_are_the_kernels() {
         let mut frame = client.syn().frame();
         frame[..6].fill(0xff);
         wire.send(&frame).unwrap();
-        expect(&node, &[("ds_no_socket", 1)]);
+        node.expect(&[("ds_no_socket", 1)]);
     });
 }

@@ -7,9 +7,7 @@ use baton_wire::{Message, NodePair, TcbPart, encode};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::data_server::adopt::loopback::ADOPTED;
-use crate::data_server::adopt::loopback::{
-    COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send,
-};
+use crate::data_server::adopt::loopback::{COOKIE, FORWARDED, Live, expect_bytes, send};
 use crate::data_server::door::owner::LET_IN;
 use crate::{
     cluster::{CS, CS_MAC, WEB, ds, ds_mac, key, peer},
@@ -56,7 +54,7 @@ fn who_has_it_says_so_and_lets_nothing_in_unjudged() {
         way_out(&live);
         for packet in [live.ack(), live.request()] {
             send(&live.node, &claim(&live.client, 0), &packet);
-            expect(&live.node, CLAIMED);
+            live.expect(CLAIMED);
             assert_eq!(moved(&live, &packet), linux_tcb());
         }
         live.stream.set_nonblocking(true).unwrap();
@@ -95,14 +93,14 @@ fn of_every_kind_of_client() {
             }
             send(&live.node, &message, &client.get(COOKIE));
             let (stream, _) = accept(&live.listener);
-            expect(&live.node, ADOPTED);
+            live.expect(ADOPTED);
             (live.client, live.stream) = (client, stream);
             let next = client
                 .later(COOKIE, GET.len(), 0)
                 .flags("PA")
                 .payload("more");
             send(&live.node, &claim(&client, 2), &next);
-            expect(&live.node, CLAIMED);
+            live.expect(CLAIMED);
             assert_eq!(moved(&live, &next), tcb);
         });
     }
@@ -128,7 +126,7 @@ fn whatever_is_of_the_connection() {
             way_out(&live);
             let packet = kind(&live);
             send(&live.node, &claim(&live.client, 0), &packet);
-            expect(&live.node, CLAIMED);
+            live.expect(CLAIMED);
             assert_eq!(moved(&live, &packet), linux_tcb());
         });
     }
@@ -144,13 +142,12 @@ fn nothing_passes_the_door_by_it() {
         way_out(&live);
         let end = live.ack().flags("FAU");
         send(&live.node, &claim(&live.client, 0), &end);
-        expect(&live.node, CLAIMED);
+        live.expect(CLAIMED);
         assert_eq!(moved(&live, &end), linux_tcb());
         live.stream.set_nonblocking(true).unwrap();
         let error = (&live.stream).read(&mut [0]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::WouldBlock);
-        forward(&live.node, &end);
-        expect(&live.node, FORWARDED);
+        live.forwards(&end, FORWARDED);
     });
 }
 
@@ -168,7 +165,7 @@ fn a_rst_ends_the_connection() {
                 rst.ack = 0;
             }
             send(&live.node, &claim(&live.client, 0), &rst);
-            expect(&live.node, CLAIMED);
+            live.expect(CLAIMED);
             let error = (&live.stream).read(&mut [0]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{flags}");
             live.nothing_sent();
@@ -199,11 +196,10 @@ fn without_its_data_it_is_only_answered() {
         way_out(&live);
         let headers = live.request().payload("");
         send_headers(&live.node, &live.client, &headers);
-        expect(&live.node, CLAIMED);
+        live.expect(CLAIMED);
         assert_eq!(moved_as(&live, &headers), (linux_tcb(), true));
         // After that the data itself comes.
-        forward(&live.node, &live.request());
-        expect(&live.node, LET_IN);
+        live.forwards(&live.request(), LET_IN);
         expect_bytes(&live.stream, GET);
     });
 }
@@ -260,7 +256,7 @@ fn another_connection_of_the_same_ports() {
             .again()
             .later(COOKIE.wrapping_add(0x0800_0000), 500, 500);
         send(&live.node, &claim(&live.client, 0), &other);
-        expect(&live.node, PASSED_ON);
+        live.expect(PASSED_ON);
     });
 }
 

@@ -5,7 +5,7 @@ use baton_wire::Message;
 use etherparse::TcpSlice;
 
 use crate::data_server::{
-    adopt::loopback::{COOKIE, FORWARDED, LOOPBACK, Live, expect, forward, frame_here, send_adopt},
+    adopt::loopback::{COOKIE, FORWARDED, LOOPBACK, Live, frame_here, send_adopt},
     door::owner::{
         AGAIN, ELSEWHERE, HERE, ended, goes_with, lets_in, owned, request, serves, told_again,
         told_moved,
@@ -81,7 +81,7 @@ fn it_goes_where_its_pool_has_others() {
         let live = owned();
         members(&live, 0b10);
         leave(&live);
-        expect(&live.node, LEFT);
+        live.expect(LEFT);
         has_left(&live, &live.ack());
         assert!(nothing_to_accept(&live.listener));
     });
@@ -95,7 +95,7 @@ fn the_pool_of_its_last_request_counts() {
         serves(&mut live, HERE);
         members(&live, 0b10);
         leave(&live);
-        expect(&live.node, STAYS);
+        live.expect(STAYS);
         live.nothing_sent();
     });
 }
@@ -105,11 +105,11 @@ fn a_member_keeps_its_connections_and_who_is_alone_too() {
     on_own_host(|| {
         let live = owned();
         leave(&live);
-        expect(&live.node, STAYS);
+        live.expect(STAYS);
         members(&live, 0);
         live.node.set_choices(POOL, &[u16::MAX; 3]);
         leave(&live);
-        expect(&live.node, STAYS);
+        live.expect(STAYS);
         live.nothing_sent();
     });
 }
@@ -123,11 +123,11 @@ fn who_is_not_idle_stays() {
         lets_in(&live, HERE);
         members(&live, 0b10);
         leave(&live);
-        expect(&live.node, STAYS);
+        live.expect(STAYS);
         live.sent += HERE.len();
         live.write();
         leave(&live);
-        expect(&live.node, STAYS);
+        live.expect(STAYS);
     });
 }
 
@@ -138,7 +138,7 @@ fn come_idle() -> Live {
     (live.sent, live.answers) = (0, 0);
     send_adopt(&live.node, &live.client.later(COOKIE, 0, 0));
     live.stream = accept(&live.listener).0;
-    expect(&live.node, &[("ds_adopted", 1)]);
+    live.expect(&[("ds_adopted", 1)]);
     live
 }
 
@@ -173,11 +173,10 @@ fn only_what_is_sent_in_has_one_leave() {
     on_own_host(|| {
         let mut live = owned();
         members(&live, 0b10);
-        forward(&live.node, &live.ack().options([1; 12]));
-        expect(&live.node, FORWARDED);
+        live.forwards(&live.ack().options([1; 12]), FORWARDED);
         live.client = Client::fresh();
         leave(&live);
-        expect(&live.node, GONE);
+        live.expect(GONE);
         live.nothing_sent();
     });
 }
@@ -189,12 +188,11 @@ fn what_comes_later_follows_it() {
         let live = owned();
         members(&live, 0b10);
         leave(&live);
-        expect(&live.node, LEFT);
+        live.expect(LEFT);
         has_left(&live, &live.ack());
         live.message_to(CS, CS_MAC);
         let next = request(&live, HERE);
-        forward(&live.node, &next);
-        expect(&live.node, AGAIN);
+        live.forwards(&next, AGAIN);
         told_moved(&live, &next);
         told_again(&live, &next, None);
     });
@@ -209,13 +207,13 @@ fn its_connection_server_is_told_where_it_is_at_rest() {
         for at in [0b11, 0b10] {
             members(&live, at);
             ask_for_rest(&live);
-            expect(&live.node, AT_REST);
+            live.expect(AT_REST);
             told_rest(&live);
         }
         members(&live, 0b11);
         serves(&mut live, HERE);
         ask_for_rest(&live);
-        expect(&live.node, AT_REST);
+        live.expect(AT_REST);
         told_rest(&live);
     });
 }
@@ -245,7 +243,7 @@ fn who_is_not_at_rest_is_not_told_of() {
         ask_for_rest(&live);
         live.client = Client::fresh();
         ask_for_rest(&live);
-        expect(&live.node, GONE);
+        live.expect(GONE);
         live.nothing_sent();
     });
 }

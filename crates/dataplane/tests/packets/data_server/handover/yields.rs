@@ -10,7 +10,7 @@ use std::{
 use baton_abi::{DataServer, LCCP_ADOPT, LCCP_FLAG_RESUME};
 use baton_wire::{Message, YieldAnswer};
 
-use crate::data_server::adopt::loopback::{COOKIE, Live, expect, expect_bytes, forward, send};
+use crate::data_server::adopt::loopback::{COOKIE, Live, expect_bytes, send};
 use crate::data_server::door::owner::LET_IN;
 use crate::{
     cluster::{CS, CS_MAC, ds, ds_mac},
@@ -63,15 +63,15 @@ fn a_response_that_pauses_goes_with_the_second_message() {
     on_own_host(|| {
         let live = Live::answering();
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
         thread::sleep(SETTLED);
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yielded", 1)]);
+        live.expect(&[("ds_yielded", 1)]);
         goes(&live, &live.ack());
         live.nothing_sent();
         // The connection has gone, and the answer says so.
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yield_gone", 1)]);
+        live.expect(&[("ds_yield_gone", 1)]);
         answers(&live, YieldAnswer::Gone);
     });
 }
@@ -90,13 +90,11 @@ fn nothing_new_is_sent_from_then_on() {
         };
         // Something is on its way, so the client's own acknowledgement closes the window.
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yielding", 1)]);
-        forward(&live.node, &before);
-        expect(&live.node, CLOSED);
+        live.expect(&[("ds_yielding", 1)]);
+        live.forwards(&before, CLOSED);
         (&live.stream).write_all(live.answer).unwrap();
         thread::sleep(SETTLED);
-        forward(&live.node, &after);
-        expect(&live.node, &[("ds_yielded", 1)]);
+        live.forwards(&after, &[("ds_yielded", 1)]);
         goes(&live, &after);
         live.nothing_sent();
     });
@@ -110,13 +108,12 @@ fn what_is_on_its_way_keeps_it() {
         let before = live.ack();
         live.write();
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yielding", 1)]);
+        live.expect(&[("ds_yielding", 1)]);
         thread::sleep(SETTLED);
         say(&live, Some(1));
         thread::sleep(SETTLED);
-        expect(&live.node, &[]);
-        forward(&live.node, &before);
-        expect(&live.node, CLOSED);
+        live.expect(&[]);
+        live.forwards(&before, CLOSED);
     });
 }
 
@@ -127,15 +124,15 @@ fn it_waits_after_a_packet_that_came_straight() {
     on_own_host(|| {
         let live = Live::answering();
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
         thread::sleep(SETTLED);
         send_plain(&live.ack());
-        expect(&live.node, &[("ds_delivered", 1)]);
+        live.expect(&[("ds_delivered", 1)]);
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yield_closed", 1)]);
+        live.expect(&[("ds_yield_closed", 1)]);
         thread::sleep(SETTLED);
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yielded", 1)]);
+        live.expect(&[("ds_yielded", 1)]);
         goes(&live, &live.ack());
     });
 }
@@ -145,14 +142,14 @@ fn told_to_stay_it_goes_on() {
     on_own_host(|| {
         let mut live = Live::answering();
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
         say(&live, None);
-        expect(&live.node, &[("ds_yield_stopped", 1)]);
+        live.expect(&[("ds_yield_stopped", 1)]);
         answers(&live, YieldAnswer::Kept);
         live.write();
         // A connection that was not told to go answers the same.
         say(&live, None);
-        expect(&live.node, &[("ds_yield_stopped", 1)]);
+        live.expect(&[("ds_yield_stopped", 1)]);
         answers(&live, YieldAnswer::Kept);
     });
 }
@@ -163,9 +160,11 @@ fn a_request_ends_it() {
     on_own_host(|| {
         let mut live = Live::answering();
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yielding", 1), ("ds_yield_closed", 1)]);
-        forward(&live.node, &live.request());
-        expect(&live.node, &[LET_IN, &[("ds_yield_ended", 1)]].concat());
+        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+        live.forwards(
+            &live.request(),
+            &[LET_IN, &[("ds_yield_ended", 1)]].concat(),
+        );
         expect_bytes(&live.stream, GET);
         live.write();
     });
@@ -184,13 +183,13 @@ fn what_cannot_go_stays() {
             let mut other = made(&live);
             other.seq = other.seq.wrapping_add(seq);
             send(&live.node, &message(1), &other);
-            expect(&live.node, &[("ds_yield_refused", 1)]);
+            live.expect(&[("ds_yield_refused", 1)]);
             answers(&live, YieldAnswer::Refused);
         }
         let none = DataServer::default();
         live.node.data_server().set_peer(ds(1), &none).unwrap();
         say(&live, Some(1));
-        expect(&live.node, &[("ds_yield_refused", 1)]);
+        live.expect(&[("ds_yield_refused", 1)]);
         answers(&live, YieldAnswer::Refused);
         live.nothing_sent();
     });
@@ -208,13 +207,13 @@ fn what_is_not_here_and_what_is_no_made_ack() {
             let flow = flow(&live.client);
             let next = Some(short(ds(1)));
             send(&live.node, &Message::Yield { flow, next }, &other);
-            expect(&live.node, &[("lccp_mismatch", 1)]);
+            live.expect(&[("lccp_mismatch", 1)]);
         }
         live.client = Client::fresh();
         let ack = live.client.later(COOKIE, 1, 1).options([1; 12]);
         let flow = flow(&live.client);
         send(&live.node, &Message::Yield { flow, next: None }, &ack);
-        expect(&live.node, &[("ds_yield_gone", 1)]);
+        live.expect(&[("ds_yield_gone", 1)]);
         answers(&live, YieldAnswer::Gone);
     });
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use baton_abi::{HEAD_BYTES, SERVICE_RESUME, TcbKey};
 use baton_dataplane::{Heads, SeenHead};
 
-use crate::data_server::adopt::loopback::{COOKIE, Live, expect_bytes, forward, owns};
+use crate::data_server::adopt::loopback::{COOKIE, Live, expect_bytes, owns};
 use crate::{
     cluster::WEB,
     host::on_own_host,
@@ -29,7 +29,7 @@ fn write(live: &Live, before: usize, bytes: &[u8]) -> Segment {
     (&live.stream).write_all(bytes).unwrap();
     let answered = u32::try_from(before + bytes.len()).unwrap();
     let ack = live.client.later(COOKIE, GET.len(), answered);
-    forward(&live.node, &ack);
+    live.forward(&ack);
     ack
 }
 

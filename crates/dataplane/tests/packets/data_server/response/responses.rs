@@ -15,7 +15,7 @@ use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::FromBytes as _;
 
 use crate::data_server::adopt::loopback::{
-    COOKIE, FORWARDED, Live, attached, await_counted, expect, expect_bytes, forward, send_adopt,
+    COOKIE, FORWARDED, Live, attached, await_counted, expect_bytes, send_adopt,
 };
 use crate::data_server::door::owner::{ELSEWHERE, LET_IN, routed};
 use crate::{
@@ -55,7 +55,7 @@ impl Asked {
     fn write(&mut self, bytes: &[u8]) {
         (&self.live.stream).write_all(bytes).unwrap();
         self.written += bytes.len();
-        forward(&self.live.node, &self.ack());
+        self.live.forward(&self.ack());
     }
 
     fn ack(&self) -> Segment {
@@ -66,7 +66,7 @@ impl Asked {
     /// Has the client send its next request, and checks that the server here gets it.
     fn ask(&mut self, request: &[u8]) {
         let request = self.ack().flags("PA").payload(request);
-        forward(&self.live.node, &request);
+        self.live.forward(&request);
         expect_bytes(&self.live.stream, &request.payload);
         self.sent += request.payload.len();
     }
@@ -329,15 +329,15 @@ fn it_moves_between_responses_only() {
             for (piece, _) in &pieces[..until] {
                 asked.write(piece);
             }
-            expect(&asked.live.node, &[("ds_forwarded", until as u64)]);
+            asked.live.expect(&[("ds_forwarded", until as u64)]);
             let request = asked.ack().flags("PA").payload(ELSEWHERE);
-            forward(&asked.live.node, &request);
+            asked.live.forward(&request);
             let counter = if pieces[until - 1].1 {
                 "ds_door_handed_on"
             } else {
                 "ds_door_withheld"
             };
-            expect(&asked.live.node, &[(counter, 1)]);
+            asked.live.expect(&[(counter, 1)]);
         });
     }
 }
@@ -349,23 +349,21 @@ fn what_was_asked_since_counts() {
     on_own_host(|| {
         let mut asked = Asked::at(routed());
         asked.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
-        expect(&asked.live.node, FORWARDED);
+        asked.live.expect(FORWARDED);
         asked.ask(GET);
-        expect(&asked.live.node, LET_IN);
+        asked.live.expect(LET_IN);
         let request = asked.ack().flags("PA").payload(ELSEWHERE);
-        forward(&asked.live.node, &request);
-        expect(&asked.live.node, &[("ds_door_withheld", 1)]);
+        asked.live.forwards(&request, &[("ds_door_withheld", 1)]);
     });
     on_own_host(|| {
         let mut asked = Asked::new();
         asked.write(b"220 smtp.example\r\n");
-        expect(
-            &asked.live.node,
-            &[("ds_forwarded", 1), ("ds_response_unknown", 1)],
-        );
+        asked
+            .live
+            .expect(&[("ds_forwarded", 1), ("ds_response_unknown", 1)]);
         // What comes later does not make the response known either.
         asked.write(b"HTTP/1.1 204 No\r\n\r\n");
-        expect(&asked.live.node, FORWARDED);
+        asked.live.expect(FORWARDED);
         assert_eq!(asked.state(), RESPONSE_UNKNOWN);
     });
 }
@@ -422,8 +420,7 @@ fn nothing_behind(pieces: &[&str], becomes: &str) {
         await_counted(&asked.live.node, "ds_forwarded");
         asked.live.node.look();
         let request = asked.ack().flags("PA").payload(ELSEWHERE);
-        forward(&asked.live.node, &request);
-        expect(&asked.live.node, &[(becomes, 1)]);
+        asked.live.forwards(&request, &[(becomes, 1)]);
     });
 }
 
@@ -469,7 +466,7 @@ fn a_head_behind_the_end_of_a_chunked_body_is_the_next_request() {
             b"POST / HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
         );
         let end = (asked.ack().flags("PA")).payload("\r\nHEAD /a HTTP/1.1\r\nHost: b\r\n\r\n");
-        forward(&asked.live.node, &end);
+        asked.live.forward(&end);
         expect_bytes(&asked.live.stream, b"\r\n");
         asked.sent += 2;
         asked.write(b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n");

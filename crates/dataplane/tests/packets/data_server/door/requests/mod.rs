@@ -30,7 +30,7 @@ use self::outcome::{
     Outcome,
 };
 use crate::data_server::{
-    adopt::loopback::{COOKIE, Live, forward, has_counted, owns, send_adopt},
+    adopt::loopback::{COOKIE, Live, has_counted, owns, send_adopt},
     agent::reader::with_agent,
 };
 use crate::{
@@ -169,7 +169,7 @@ impl DataServer {
         } else {
             live.another();
             let packet = change(live.request());
-            forward(&live.node, &packet);
+            live.forward(&packet);
             packet
         };
         has_counted(&live.node, &outcome.counted(is_first))?;
