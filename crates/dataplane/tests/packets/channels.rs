@@ -11,7 +11,7 @@ use crate::{
     cluster::{ARRIVES_AT, CS, data_server, ds, key},
     connection_server::http::routes_by_name,
     data_server::adopt::loopback::{COOKIE, Live},
-    host::{on_own_host, send_lccp},
+    host::{own_host, send_lccp},
     lccp::{INNER, LCCP, TO_DS, adopt, forward, seal, tag_again, to_ds},
     node::{Node, Redirect, Seen, Tx},
     segment::{Client, Segment},
@@ -138,66 +138,63 @@ fn a_channel_in_use_goes_on() {
 
 #[test]
 fn what_comes_is_noted_by_its_number() {
-    on_own_host(|| {
-        let node = Node::fresh_ds();
-        let channels = node.plane().channels().unwrap();
-        let client = Client::fresh();
-        let numbered = |message, number: u16| {
-            let mut frame = to_ds(&message, node.now(), &client.get(7).packet());
-            frame[LCCP + 6..LCCP + 8].copy_from_slice(&number.to_be_bytes());
-            tag_again(&mut frame, &key().lccp());
-            frame
-        };
-        let later = 2 * WINDOW as u16 + 1;
-        // Nothing is noted of a node that is not known.
-        let seen = node.run(&numbered(adopt(&client), later));
-        let seen = seen.expect(Redirect, &[("ds_refused", 1)]);
-        // The answer goes to another receiver, so it does not carry this number.
-        assert_eq!(number_in(&seen.frame), 0);
-        assert_eq!(channels.inbox(CS).unwrap(), None);
+    let _host = own_host();
+    let node = Node::fresh_ds();
+    let channels = node.plane().channels().unwrap();
+    let client = Client::fresh();
+    let numbered = |message, number: u16| {
+        let mut frame = to_ds(&message, node.now(), &client.get(7).packet());
+        frame[LCCP + 6..LCCP + 8].copy_from_slice(&number.to_be_bytes());
+        tag_again(&mut frame, &key().lccp());
+        frame
+    };
+    let later = 2 * WINDOW as u16 + 1;
+    // Nothing is noted of a node that is not known.
+    let seen = node.run(&numbered(adopt(&client), later));
+    let seen = seen.expect(Redirect, &[("ds_refused", 1)]);
+    // The answer goes to another receiver, so it does not carry this number.
+    assert_eq!(number_in(&seen.frame), 0);
+    assert_eq!(channels.inbox(CS).unwrap(), None);
 
-        channels.make_inbox(CS).unwrap();
-        node.run(&numbered(adopt(&client), later));
-        node.run(&numbered(adopt(&client), 2));
-        node.run(&numbered(forward(&client), 0));
-        channels.make_inbox(CS).unwrap();
-        let came = channels.inbox(CS).unwrap().unwrap().came;
-        let noted: Vec<_> = came.iter().enumerate().filter(|(_, n)| **n != 0).collect();
-        assert_eq!(noted, [(1, &later), (2, &2)]);
-    });
+    channels.make_inbox(CS).unwrap();
+    node.run(&numbered(adopt(&client), later));
+    node.run(&numbered(adopt(&client), 2));
+    node.run(&numbered(forward(&client), 0));
+    channels.make_inbox(CS).unwrap();
+    let came = channels.inbox(CS).unwrap().unwrap().came;
+    let noted: Vec<_> = came.iter().enumerate().filter(|(_, n)| **n != 0).collect();
+    assert_eq!(noted, [(1, &later), (2, &2)]);
 }
 
 #[test]
 fn all_channels_at_once() {
-    on_own_host(|| {
-        let node = Node::fresh_ds();
-        let channels = node.plane().channels().unwrap();
-        for channel in 1..200 {
-            channels.begin_at(channel, 1000 + channel).unwrap();
-        }
-        let next = channels.all_next(150).unwrap();
-        assert_eq!((next.len(), next[0], next[149]), (150, 0, 1149));
-        assert!(channels.all_next(0).unwrap().is_empty());
-    });
+    let _host = own_host();
+    let node = Node::fresh_ds();
+    let channels = node.plane().channels().unwrap();
+    for channel in 1..200 {
+        channels.begin_at(channel, 1000 + channel).unwrap();
+    }
+    let next = channels.all_next(150).unwrap();
+    assert_eq!((next.len(), next[0], next[149]), (150, 0, 1149));
+    assert!(channels.all_next(0).unwrap().is_empty());
 }
 
 /// A message that was delayed, not lost, comes twice, and meanwhile its connection has gone on.
 #[test]
 fn what_comes_again_adopts_nothing() {
-    on_own_host(|| {
-        let live = Live::answered();
-        let channels = live.node.plane().channels().unwrap();
-        channels.make_inbox(CS).unwrap();
-        let sent = live.node.now();
-        let numbered = |message: &Message, number, packet: &Segment, counted| {
-            send_lccp(ds(0), &numbered_message(message, sent, number, packet));
-            live.expect(&[(counted, 1)]);
-        };
-        // The connection is here already, so TCP sees a retransmission.
-        let first = live.client.get(COOKIE);
-        numbered(&adopt(&live.client), 8, &first, "ds_duplicate");
-        numbered(&adopt(&live.client), 8, &first, "ds_duplicate");
-    });
+    let _host = own_host();
+    let live = Live::answered();
+    let channels = live.node.plane().channels().unwrap();
+    channels.make_inbox(CS).unwrap();
+    let sent = live.node.now();
+    let numbered = |message: &Message, number, packet: &Segment, counted| {
+        send_lccp(ds(0), &numbered_message(message, sent, number, packet));
+        live.expect(&[(counted, 1)]);
+    };
+    // The connection is here already, so TCP sees a retransmission.
+    let first = live.client.get(COOKIE);
+    numbered(&adopt(&live.client), 8, &first, "ds_duplicate");
+    numbered(&adopt(&live.client), 8, &first, "ds_duplicate");
 }
 
 fn numbered_message(message: &Message, sent: Clock, number: u16, packet: &Segment) -> Vec<u8> {

@@ -19,7 +19,7 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     cluster::{CS_MAC, key, other_key},
-    host::on_own_host,
+    host::own_host,
     lccp::{LCCP, seal, shift, tag_again},
     node::{Counted, Drop, Node, Pass},
     segment::{IP, ethernet, ip_packet, patched},
@@ -35,12 +35,11 @@ const MAD_SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 92);
 
 /// Runs the test on one node of each kind, and tells it which kind it is.
 fn each(test: fn(&str, &Node)) {
-    on_own_host(move || {
-        test("connection server", &Node::fresh_cs());
-        test("data server", &Node::fresh_ds());
-        test("both", &Node::both());
-        test("switch", &Node::switch());
-    });
+    let _host = own_host();
+    test("connection server", &Node::fresh_cs());
+    test("data server", &Node::fresh_ds());
+    test("both", &Node::both());
+    test("switch", &Node::switch());
 }
 
 fn own_address(node: &Node) -> Ipv4Addr {

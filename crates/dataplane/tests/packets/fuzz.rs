@@ -19,7 +19,7 @@ use crate::{
         http::{Connection, get, routes_by_name},
     },
     damage::{broken, option_byte},
-    host::{connect, listen, on_own_host},
+    host::{connect, listen, own_host},
     invariants::{SYN_ACK, holds_at_cs, holds_at_ds, holds_at_switch},
     lccp::{adopt, claim, flow, forward, forward_to, linux_tcb, short, to_cs, to_ds},
     node::{Node, Tx},
@@ -158,52 +158,51 @@ fn the_connection_server() {
 
 #[test]
 fn the_data_server() {
-    on_own_host(|| {
-        let node = Node::ds();
-        node.data_server().set_peer(CS, &peer(CS_MAC)).unwrap();
-        node.data_server()
-            .set_peer(ds(1), &peer(ds_mac(1)))
-            .unwrap();
-        let (seed, mut random) = random();
-        let mut met = BTreeSet::new();
-        let listener = listen(WEB);
-        let connection = connect(&listener, WEB);
-        let known = Client {
-            address: connection.from,
-            service: WEB,
-            isn: connection.isn,
-        };
-        let stranger = Client::of(SMTP);
-        let next = short_address(ds(1));
-        let ring = Ring {
-            next,
-            length: 3,
-            missing: 0,
-        };
-        node.data_server().set_ring(1, &ring).unwrap();
-        for run in 0..runs() {
-            let message =
-                |message: &Message, packet: &Segment| to_ds(message, node.now(), &packet.packet());
-            let seeds = [
-                message(&adopt(&known), &known.get(7)),
-                message(&adopt(&known.again()), &known.again().get(7)),
-                message(&adopt(&stranger), &stranger.get(7)),
-                message(&forward(&known), &known.later(7, 100, 100)),
-                message(&forward(&stranger), &stranger.later(7, 100, 100)),
-                message(&forward_to(&stranger, 1), &stranger.later(7, 100, 100)),
-                message(&claim(&stranger, random.u8(..4)), &stranger.get(7)),
-                message(&claim(&known, 0), &known.ack(connection.server_isn)),
-                known.later(7, 100, 100).frame(),
-                stranger.get(7).frame(),
-            ];
-            let frame = broken(&mut random, &seeds);
-            let seen = node.run(&frame);
-            met.extend(seen.counted.keys().cloned());
-            holds_at_ds(&seen)
-                .unwrap_or_else(|error| panic!("seed {seed}, run {run}: {error}\n{seen:?}"));
-        }
-        all_met(&met, &MET_AT_DS);
-    });
+    let _host = own_host();
+    let node = Node::ds();
+    node.data_server().set_peer(CS, &peer(CS_MAC)).unwrap();
+    node.data_server()
+        .set_peer(ds(1), &peer(ds_mac(1)))
+        .unwrap();
+    let (seed, mut random) = random();
+    let mut met = BTreeSet::new();
+    let listener = listen(WEB);
+    let connection = connect(&listener, WEB);
+    let known = Client {
+        address: connection.from,
+        service: WEB,
+        isn: connection.isn,
+    };
+    let stranger = Client::of(SMTP);
+    let next = short_address(ds(1));
+    let ring = Ring {
+        next,
+        length: 3,
+        missing: 0,
+    };
+    node.data_server().set_ring(1, &ring).unwrap();
+    for run in 0..runs() {
+        let message =
+            |message: &Message, packet: &Segment| to_ds(message, node.now(), &packet.packet());
+        let seeds = [
+            message(&adopt(&known), &known.get(7)),
+            message(&adopt(&known.again()), &known.again().get(7)),
+            message(&adopt(&stranger), &stranger.get(7)),
+            message(&forward(&known), &known.later(7, 100, 100)),
+            message(&forward(&stranger), &stranger.later(7, 100, 100)),
+            message(&forward_to(&stranger, 1), &stranger.later(7, 100, 100)),
+            message(&claim(&stranger, random.u8(..4)), &stranger.get(7)),
+            message(&claim(&known, 0), &known.ack(connection.server_isn)),
+            known.later(7, 100, 100).frame(),
+            stranger.get(7).frame(),
+        ];
+        let frame = broken(&mut random, &seeds);
+        let seen = node.run(&frame);
+        met.extend(seen.counted.keys().cloned());
+        holds_at_ds(&seen)
+            .unwrap_or_else(|error| panic!("seed {seed}, run {run}: {error}\n{seen:?}"));
+    }
+    all_met(&met, &MET_AT_DS);
 }
 
 #[test]

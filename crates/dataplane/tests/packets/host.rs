@@ -1,6 +1,7 @@
 //! A data server's host: a network namespace of its own, which ends with the test that made it.
 
 use std::{
+    fs::File,
     io,
     net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream},
     thread,
@@ -8,7 +9,9 @@ use std::{
 };
 
 use nix::{
-    sched::{CloneFlags, CpuSet, sched_getcpu, sched_setaffinity, unshare},
+    sched::{
+        CloneFlags, CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, setns, unshare,
+    },
     unistd::Pid,
 };
 use socket2::{Domain, Protocol, Socket, Type};
@@ -22,22 +25,34 @@ use crate::{
 /// A client on the host itself, for connections that its kernel makes without any of our programs.
 pub const LOCAL_CLIENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
-/// Runs `test` in a new namespace. The cluster address, data servers 0 and 1, the connection server and
-/// [`LOCAL_CLIENT`] are local there, and every other client is reached through an interface that swallows all
-/// packets. Everything runs on one processor, so what is sent over the loopback has passed our program and TCP before
-/// the next packet is sent.
-pub fn on_own_host<T: Send>(test: impl FnOnce() -> T + Send) -> T {
-    thread::scope(|scope| {
-        let here = scope.spawn(|| {
-            stay_on_one_processor();
-            unshare(CloneFlags::CLONE_NEWNET).expect("a namespace needs root");
-            network::set_up(&[CLUSTER, ds(0), ds(1), CS, LOCAL_CLIENT]);
-            send_once();
-            test()
-        });
-        here.join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+/// While this lives, its thread is in a namespace of its own. It goes back when this is dropped.
+#[must_use]
+pub struct OwnHost {
+    namespace: File,
+    processors: CpuSet,
+}
+
+/// Takes this thread, and the threads that it starts, into a new namespace. The cluster address, data servers 0 and 1,
+/// the connection server and [`LOCAL_CLIENT`] are local there, and every other client is reached through an interface
+/// that swallows all packets. Everything runs on one processor, so what is sent over the loopback has passed our
+/// program and TCP before the next packet is sent.
+pub fn own_host() -> OwnHost {
+    let before = OwnHost {
+        namespace: File::open("/proc/thread-self/ns/net").unwrap(),
+        processors: sched_getaffinity(Pid::from_raw(0)).unwrap(),
+    };
+    stay_on_one_processor();
+    unshare(CloneFlags::CLONE_NEWNET).expect("a namespace needs root");
+    network::set_up(&[CLUSTER, ds(0), ds(1), CS, LOCAL_CLIENT]);
+    send_once();
+    before
+}
+
+impl Drop for OwnHost {
+    fn drop(&mut self) {
+        setns(&self.namespace, CloneFlags::CLONE_NEWNET).unwrap();
+        sched_setaffinity(Pid::from_raw(0), &self.processors).unwrap();
+    }
 }
 
 /// Makes servers here retransmit only after longer than any test takes, however busy the machine is. A kernel that

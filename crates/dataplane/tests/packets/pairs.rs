@@ -11,7 +11,7 @@ use etherparse::{EtherType, IpNumber};
 
 use crate::{
     cluster::{CS, CS_MAC, SWITCH, data_server, ds, ds_mac, key, peer},
-    host::on_own_host,
+    host::own_host,
     lccp::{adopt, claim, flow, forward, linux_tcb},
     node::{Counted, Drop, Node, Redirect, Seen, Tx},
     segment::{Client, ethernet, ip_packet},
@@ -74,136 +74,132 @@ fn opens(node: &Node, seen: &Seen, from: Ipv4Addr, to: Ipv4Addr) -> Message {
 
 #[test]
 fn nobody_speaks_for_the_connection_server_by_the_keys_of_a_data_server() {
-    on_own_host(|| {
-        let node = at_ds();
-        let client = Client::fresh();
-        let packet = client.get(ISN).packet();
-        let run = |key| carried(&node, (CS, ds(0)), key, &adopt(&client), &packet);
-        run(pair(CS, ds(0))).expect(Redirect, REFUSED);
-        // These are all keys that data server 1 has: those that it shares with each other node, and its own.
-        for other in [CS, ds(0), ds(1), ds(2), SWITCH] {
-            run(pair(ds(1), other)).expect(Drop, TAG);
-        }
-    });
+    let _host = own_host();
+    let node = at_ds();
+    let client = Client::fresh();
+    let packet = client.get(ISN).packet();
+    let run = |key| carried(&node, (CS, ds(0)), key, &adopt(&client), &packet);
+    run(pair(CS, ds(0))).expect(Redirect, REFUSED);
+    // These are all keys that data server 1 has: those that it shares with each other node, and its own.
+    for other in [CS, ds(0), ds(1), ds(2), SWITCH] {
+        run(pair(ds(1), other)).expect(Drop, TAG);
+    }
 }
 
 #[test]
 fn nor_for_another_data_server() {
-    on_own_host(|| {
-        let node = at_ds();
-        let client = Client::fresh();
-        let packet = client.get(ISN).packet();
-        let run = |from, key| carried(&node, (from, ds(0)), key, &adopt(&client), &packet);
-        // The message is accepted, though no way is known to the node that it names.
-        let taken: Counted<'_> = &[("ds_no_way", 1), ("ds_refused", 1)];
-        run(ds(1), pair(ds(1), ds(0))).expect(Drop, taken);
-        run(ds(0), pair(ds(1), ds(0))).expect(Drop, TAG);
-        // No key is shared with data server 2, whatever key the message is sealed with.
-        for key in [pair(ds(1), ds(0)), pair(ds(2), ds(0)), pair(ds(0), ds(0))] {
-            run(ds(2), key).expect(Drop, STRANGER);
-        }
-    });
+    let _host = own_host();
+    let node = at_ds();
+    let client = Client::fresh();
+    let packet = client.get(ISN).packet();
+    let run = |from, key| carried(&node, (from, ds(0)), key, &adopt(&client), &packet);
+    // The message is accepted, though no way is known to the node that it names.
+    let taken: Counted<'_> = &[("ds_no_way", 1), ("ds_refused", 1)];
+    run(ds(1), pair(ds(1), ds(0))).expect(Drop, taken);
+    run(ds(0), pair(ds(1), ds(0))).expect(Drop, TAG);
+    // No key is shared with data server 2, whatever key the message is sealed with.
+    for key in [pair(ds(1), ds(0)), pair(ds(2), ds(0)), pair(ds(0), ds(0))] {
+        run(ds(2), key).expect(Drop, STRANGER);
+    }
 }
 
 #[test]
 fn a_data_server_with_only_its_own_keys_gives_no_commands() {
-    on_own_host(|| {
-        let node = at_ds();
-        let client = Client::fresh();
-        let (packet, flow) = (client.get(ISN).packet(), flow(&client));
-        let run = |from, message: &Message| {
-            let packet = message.carries().map_or(&[][..], |_| &packet);
-            carried(&node, (from, ds(0)), pair(from, ds(0)), message, packet)
-        };
-        let number = 1;
-        let verb = Verb::Drain;
-        let commands = [
-            Message::Yield { flow, next: None },
-            Message::Order(Order { number, verb }),
-        ];
-        for command in &commands {
-            run(ds(1), command).expect(Drop, NOT_ALLOWED);
-            let seen = run(CS, command);
-            assert!(!seen.counted.contains_key("lccp_not_allowed"), "{seen:?}");
-        }
-        // What data servers say to each other is accepted. Here it finds no connection.
-        let answer = YieldAnswer::Kept;
-        let said = [
-            adopt(&client),
-            claim(&client, 0),
-            forward(&client),
-            Message::Alive {
-                turned: false,
-                dead: false,
-            },
-            Message::Yielded { flow, answer },
-            Message::Sync { last: 3 },
-        ];
-        for message in &said {
-            let seen = run(ds(1), message);
-            assert!(!seen.counted.contains_key("lccp_not_allowed"), "{seen:?}");
-            assert!(!seen.counted.contains_key("lccp_bad_tag"), "{seen:?}");
-        }
-    });
+    let _host = own_host();
+    let node = at_ds();
+    let client = Client::fresh();
+    let (packet, flow) = (client.get(ISN).packet(), flow(&client));
+    let run = |from, message: &Message| {
+        let packet = message.carries().map_or(&[][..], |_| &packet);
+        carried(&node, (from, ds(0)), pair(from, ds(0)), message, packet)
+    };
+    let number = 1;
+    let verb = Verb::Drain;
+    let commands = [
+        Message::Yield { flow, next: None },
+        Message::Order(Order { number, verb }),
+    ];
+    for command in &commands {
+        run(ds(1), command).expect(Drop, NOT_ALLOWED);
+        let seen = run(CS, command);
+        assert!(!seen.counted.contains_key("lccp_not_allowed"), "{seen:?}");
+    }
+    // What data servers say to each other is accepted. Here it finds no connection.
+    let answer = YieldAnswer::Kept;
+    let said = [
+        adopt(&client),
+        claim(&client, 0),
+        forward(&client),
+        Message::Alive {
+            turned: false,
+            dead: false,
+        },
+        Message::Yielded { flow, answer },
+        Message::Sync { last: 3 },
+    ];
+    for message in &said {
+        let seen = run(ds(1), message);
+        assert!(!seen.counted.contains_key("lccp_not_allowed"), "{seen:?}");
+        assert!(!seen.counted.contains_key("lccp_bad_tag"), "{seen:?}");
+    }
 }
 
 #[test]
 fn a_data_server_seals_for_each_receiver() {
-    on_own_host(|| {
-        let node = at_ds();
-        let client = Client::fresh();
-        let packet = client.get(ISN).packet();
-        let run = |from, message: &Message| {
-            carried(&node, (from, ds(0)), pair(from, ds(0)), message, &packet)
-        };
-        // The answer is turned round to the sender, to which no way is known.
-        let asked = Message::Adopt {
-            flow: flow(&client),
-            tcb: linux_tcb(),
-            asker: None,
-        };
-        let seen = run(ds(1), &asked).expect(Redirect, REFUSED);
-        opens(&node, &seen, ds(0), ds(1));
-        let alive = thrown(
-            &node,
-            CS,
-            ds(0),
-            pair(CS, ds(0)),
-            &Message::Alive {
-                turned: false,
-                dead: false,
-            },
-        );
-        let alive = alive.expect(Redirect, &[("ds_alive", 1)]);
-        assert_eq!(
-            opens(&node, &alive, ds(0), CS),
-            Message::Alive {
-                turned: true,
-                dead: false,
-            }
-        );
+    let _host = own_host();
+    let node = at_ds();
+    let client = Client::fresh();
+    let packet = client.get(ISN).packet();
+    let run = |from, message: &Message| {
+        carried(&node, (from, ds(0)), pair(from, ds(0)), message, &packet)
+    };
+    // The answer is turned round to the sender, to which no way is known.
+    let asked = Message::Adopt {
+        flow: flow(&client),
+        tcb: linux_tcb(),
+        asker: None,
+    };
+    let seen = run(ds(1), &asked).expect(Redirect, REFUSED);
+    opens(&node, &seen, ds(0), ds(1));
+    let alive = thrown(
+        &node,
+        CS,
+        ds(0),
+        pair(CS, ds(0)),
+        &Message::Alive {
+            turned: false,
+            dead: false,
+        },
+    );
+    let alive = alive.expect(Redirect, &[("ds_alive", 1)]);
+    assert_eq!(
+        opens(&node, &alive, ds(0), CS),
+        Message::Alive {
+            turned: true,
+            dead: false,
+        }
+    );
 
-        let way = |to: Ipv4Addr, mac| DataServer {
-            key: pair(ds(0), to).words(),
-            ..peer(mac)
-        };
-        node.data_server().set_peer(CS, &way(CS, CS_MAC)).unwrap();
-        node.data_server()
-            .set_peer(ds(1), &way(ds(1), ds_mac(1)))
-            .unwrap();
-        // The answer goes to the node that the message names, which is not its sender.
-        let seen = run(ds(1), &adopt(&client)).expect(Redirect, REFUSED);
-        opens(&node, &seen, ds(0), CS);
-        // The CLAIM goes on to the next data server.
-        let ring = Ring {
-            next: short_address(ds(1)),
-            length: 3,
-            missing: 0,
-        };
-        node.data_server().set_ring(0, &ring).unwrap();
-        let seen = run(CS, &claim(&client, 0)).expect(Redirect, &[("ds_claim_passed_on", 1)]);
-        assert_eq!(opens(&node, &seen, ds(0), ds(1)), claim(&client, 1));
-    });
+    let way = |to: Ipv4Addr, mac| DataServer {
+        key: pair(ds(0), to).words(),
+        ..peer(mac)
+    };
+    node.data_server().set_peer(CS, &way(CS, CS_MAC)).unwrap();
+    node.data_server()
+        .set_peer(ds(1), &way(ds(1), ds_mac(1)))
+        .unwrap();
+    // The answer goes to the node that the message names, which is not its sender.
+    let seen = run(ds(1), &adopt(&client)).expect(Redirect, REFUSED);
+    opens(&node, &seen, ds(0), CS);
+    // The CLAIM goes on to the next data server.
+    let ring = Ring {
+        next: short_address(ds(1)),
+        length: 3,
+        missing: 0,
+    };
+    node.data_server().set_ring(0, &ring).unwrap();
+    let seen = run(CS, &claim(&client, 0)).expect(Redirect, &[("ds_claim_passed_on", 1)]);
+    assert_eq!(opens(&node, &seen, ds(0), ds(1)), claim(&client, 1));
 }
 
 #[test]

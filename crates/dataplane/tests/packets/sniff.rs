@@ -1,5 +1,5 @@
 //! What a data server's host sends: every packet that leaves by the interface behind which clients and
-//! other nodes are (see [`crate::host::on_own_host`]).
+//! other nodes are (see [`crate::host::own_host`]).
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 

@@ -14,7 +14,7 @@ use reader::Vector;
 
 use crate::{
     cluster::{CS_MAC, ds_mac, mapped},
-    host::on_own_host,
+    host::own_host,
     node::{Counted, Drop, Node, Pass, Redirect, Seen, Verdict},
     segment::{IP, ethernet, ip_packet, padded},
 };
@@ -93,29 +93,28 @@ const OTHERWISE: &[(&str, Expected)] = &[
 
 #[test]
 fn messages_at_the_data_server() {
-    on_own_host(|| {
-        let node = Node::ds();
-        for vector in vectors("message", 82) {
-            let expected = match (vector.field("command"), vector.is_ipv4()) {
-                ("adopt", true) => REFUSED,
-                ("adopt-again", true) => REFUSED_TO_NOBODY,
-                ("forward" | "forward-kept", true) => NO_SOCKET,
-                ("received", true) => RECEIVED,
-                ("claim", true) => NO_WAY,
-                ("yield", true) => NOT_HERE,
-                ("adopt" | "adopt-again" | "forward" | "claim", false) => MISMATCH,
-                ("refused" | "none" | "moved", _) => UNKNOWN,
-                ("alive", _) if vector.field("turned") == "no" => ALIVE,
-                (command, _) if for_daemons(command) => TO_DAEMON,
-                (other, _) => panic!("{}: no such command: {other}", vector.name),
-            };
-            let seen = vector.run_at_ds(&node, vector.clock("clock"));
-            vector.check(&seen, expected);
-            if expected == REFUSED {
-                vector.came_back(&node, &seen);
-            }
+    let _host = own_host();
+    let node = Node::ds();
+    for vector in vectors("message", 82) {
+        let expected = match (vector.field("command"), vector.is_ipv4()) {
+            ("adopt", true) => REFUSED,
+            ("adopt-again", true) => REFUSED_TO_NOBODY,
+            ("forward" | "forward-kept", true) => NO_SOCKET,
+            ("received", true) => RECEIVED,
+            ("claim", true) => NO_WAY,
+            ("yield", true) => NOT_HERE,
+            ("adopt" | "adopt-again" | "forward" | "claim", false) => MISMATCH,
+            ("refused" | "none" | "moved", _) => UNKNOWN,
+            ("alive", _) if vector.field("turned") == "no" => ALIVE,
+            (command, _) if for_daemons(command) => TO_DAEMON,
+            (other, _) => panic!("{}: no such command: {other}", vector.name),
+        };
+        let seen = vector.run_at_ds(&node, vector.clock("clock"));
+        vector.check(&seen, expected);
+        if expected == REFUSED {
+            vector.came_back(&node, &seen);
         }
-    });
+    }
 }
 
 /// Whether the programs leave messages with this command to the daemon.
@@ -168,42 +167,40 @@ fn messages_at_the_connection_server() {
 
 #[test]
 fn what_a_receiver_must_accept() {
-    on_own_host(|| {
-        let node = Node::ds();
-        for vector in vectors("accept", 14) {
-            let (command, _) = vector.field("as").split_once('-').unwrap();
-            let expected = match command {
-                command if for_daemons(command) => TO_DAEMON,
-                "adopt" => REFUSED,
-                "forward" => NO_SOCKET,
-                "refused" | "keep" | "none" => UNKNOWN,
-                other => panic!("{}: no such command: {other}", vector.name),
-            };
-            vector.check(&vector.run_at_ds(&node, vector.clock("now")), expected);
-        }
-    });
+    let _host = own_host();
+    let node = Node::ds();
+    for vector in vectors("accept", 14) {
+        let (command, _) = vector.field("as").split_once('-').unwrap();
+        let expected = match command {
+            command if for_daemons(command) => TO_DAEMON,
+            "adopt" => REFUSED,
+            "forward" => NO_SOCKET,
+            "refused" | "keep" | "none" => UNKNOWN,
+            other => panic!("{}: no such command: {other}", vector.name),
+        };
+        vector.check(&vector.run_at_ds(&node, vector.clock("now")), expected);
+    }
 }
 
 #[test]
 fn what_a_receiver_must_reject() {
-    on_own_host(|| {
-        let node = Node::ds();
-        for vector in vectors("reject", 92) {
-            let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
-            let expected = match (named, vector.field("reason")) {
-                (Some((_, expected)), _) => *expected,
-                (None, "short") => SHORT,
-                (None, "bad-version") => VERSION,
-                (None, "bad-tag") => TAG,
-                (None, "stale") => STALE,
-                (None, "unknown") => UNKNOWN,
-                (None, "mismatch") => MISMATCH,
-                (None, other) => panic!("{}: no such reason: {other}", vector.name),
-            };
-            let seen = vector.run_at_ds(&node, vector.clock("now"));
-            vector.check(&seen, expected);
-        }
-    });
+    let _host = own_host();
+    let node = Node::ds();
+    for vector in vectors("reject", 92) {
+        let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
+        let expected = match (named, vector.field("reason")) {
+            (Some((_, expected)), _) => *expected,
+            (None, "short") => SHORT,
+            (None, "bad-version") => VERSION,
+            (None, "bad-tag") => TAG,
+            (None, "stale") => STALE,
+            (None, "unknown") => UNKNOWN,
+            (None, "mismatch") => MISMATCH,
+            (None, other) => panic!("{}: no such reason: {other}", vector.name),
+        };
+        let seen = vector.run_at_ds(&node, vector.clock("now"));
+        vector.check(&seen, expected);
+    }
 }
 
 pub fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {

@@ -2,7 +2,7 @@
 
 use super::entry::{HERE, NOBODY, both, enter, from_self, owners};
 use crate::{
-    host::on_own_host,
+    host::own_host,
     lccp::forward,
     node::{Counted, Drop},
     segment::{Client, GET, Segment},
@@ -21,48 +21,45 @@ fn forwarded(packet: &Segment) -> Vec<(&'static str, u64)> {
 /// to come.
 #[test]
 fn its_entry_goes() {
-    on_own_host(|| {
-        let node = both();
-        for (payload, is_adopting) in [(&b""[..], false), (b"x", false), (b"", true)] {
-            let client = Client::fresh();
-            enter(&node, &client, &client.get(7), HERE, NOBODY);
-            // A packet that acknowledges something shows that some data server has the request.
-            let acknowledged = if is_adopting { 0 } else { 100 };
-            let ack = client.later(7, GET.len(), acknowledged).payload(payload);
-            let counted = [forwarded(&ack), NONE.to_vec()].concat();
-            node.run(&ack.frame()).expect(Drop, &counted);
-            assert_eq!(node.tcb(&client).is_some(), is_adopting);
-        }
-    });
+    let _host = own_host();
+    let node = both();
+    for (payload, is_adopting) in [(&b""[..], false), (b"x", false), (b"", true)] {
+        let client = Client::fresh();
+        enter(&node, &client, &client.get(7), HERE, NOBODY);
+        // A packet that acknowledges something shows that some data server has the request.
+        let acknowledged = if is_adopting { 0 } else { 100 };
+        let ack = client.later(7, GET.len(), acknowledged).payload(payload);
+        let counted = [forwarded(&ack), NONE.to_vec()].concat();
+        node.run(&ack.frame()).expect(Drop, &counted);
+        assert_eq!(node.tcb(&client).is_some(), is_adopting);
+    }
 }
 
 /// A RST for a connection that is not here ends here: it needs no owner, and the entry stays.
 #[test]
 fn a_reset_ends_here() {
-    on_own_host(|| {
-        let node = both();
-        let client = Client::fresh();
-        enter(&node, &client, &client.get(7), HERE, 1);
-        let reset = client.later(7, GET.len(), 100).flags("RA");
-        let counted = [forwarded(&reset), vec![("cs_rst", 1), ("ds_no_socket", 1)]].concat();
-        node.run(&reset.frame()).expect(Drop, &counted);
-        assert_eq!(owners(&node, &client), (HERE, 1));
-    });
+    let _host = own_host();
+    let node = both();
+    let client = Client::fresh();
+    enter(&node, &client, &client.get(7), HERE, 1);
+    let reset = client.later(7, GET.len(), 100).flags("RA");
+    let counted = [forwarded(&reset), vec![("cs_rst", 1), ("ds_no_socket", 1)]].concat();
+    node.run(&reset.frame()).expect(Drop, &counted);
+    assert_eq!(owners(&node, &client), (HERE, 1));
 }
 
 #[test]
 fn the_same_inside_a_message() {
-    on_own_host(|| {
-        let node = both();
-        let client = Client::fresh();
-        let ack = client.later(7, GET.len(), 100);
-        let frame = from_self(&node, &forward(&client), &ack.packet());
-        node.run(&frame).expect(Drop, &[("ds_no_socket", 1)]);
-        enter(&node, &client, &client.get(7), 1, NOBODY);
-        node.run(&frame).expect(Drop, &[("ds_no_socket", 1)]);
-        assert_eq!(owners(&node, &client), (1, NOBODY));
+    let _host = own_host();
+    let node = both();
+    let client = Client::fresh();
+    let ack = client.later(7, GET.len(), 100);
+    let frame = from_self(&node, &forward(&client), &ack.packet());
+    node.run(&frame).expect(Drop, &[("ds_no_socket", 1)]);
+    enter(&node, &client, &client.get(7), 1, NOBODY);
+    node.run(&frame).expect(Drop, &[("ds_no_socket", 1)]);
+    assert_eq!(owners(&node, &client), (1, NOBODY));
 
-        enter(&node, &client, &client.get(7), HERE, NOBODY);
-        node.run(&frame).expect(Drop, NONE);
-    });
+    enter(&node, &client, &client.get(7), HERE, NOBODY);
+    node.run(&frame).expect(Drop, NONE);
 }

@@ -13,7 +13,7 @@ use baton_wire::{Message, YieldAnswer, encode};
 use crate::{
     cluster::{ARRIVES_AT, CS, ds, ds_mac, key, peer},
     data_server::adopt::loopback::Live,
-    host::{on_own_host, send_lccp_from},
+    host::{own_host, send_lccp_from},
     lccp::{flow, opened, short, to_cs_from},
     node::Node,
     sniff::Wire,
@@ -62,36 +62,34 @@ fn answers(live: &Live, answer: YieldAnswer) {
 
 #[test]
 fn a_response_goes_when_another_node_asks() {
-    on_own_host(|| {
-        let live = answered();
-        say(&live, Some(1));
-        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
-        thread::sleep(SETTLED);
-        say(&live, Some(1));
-        live.expect(&[("ds_yielded", 1)]);
-        let packet = live.wire.next();
-        assert_eq!(packet.ethernet.destination, ds_mac(1), "{packet:?}");
-        assert_eq!((packet.from(), packet.to()), (CS, ds(1)));
-        let said = [LCCP_ADOPT, LCCP_FLAG_RESUME].map(|word| word as u8);
-        assert_eq!(packet.body[2..4], said);
-        assert_eq!(packet.body[80..], live.ack().packet());
-        let error = (&live.stream).read(&mut [0; 16]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-        say(&live, Some(1));
-        live.expect(&[("ds_yield_gone", 1)]);
-        answers(&live, YieldAnswer::Gone);
-    });
+    let _host = own_host();
+    let live = answered();
+    say(&live, Some(1));
+    live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+    thread::sleep(SETTLED);
+    say(&live, Some(1));
+    live.expect(&[("ds_yielded", 1)]);
+    let packet = live.wire.next();
+    assert_eq!(packet.ethernet.destination, ds_mac(1), "{packet:?}");
+    assert_eq!((packet.from(), packet.to()), (CS, ds(1)));
+    let said = [LCCP_ADOPT, LCCP_FLAG_RESUME].map(|word| word as u8);
+    assert_eq!(packet.body[2..4], said);
+    assert_eq!(packet.body[80..], live.ack().packet());
+    let error = (&live.stream).read(&mut [0; 16]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    say(&live, Some(1));
+    live.expect(&[("ds_yield_gone", 1)]);
+    answers(&live, YieldAnswer::Gone);
 }
 
 #[test]
 fn told_to_stay_it_goes_on() {
-    on_own_host(|| {
-        let mut live = answered();
-        say(&live, Some(1));
-        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
-        say(&live, None);
-        live.expect(&[("ds_yield_stopped", 1)]);
-        answers(&live, YieldAnswer::Kept);
-        live.write();
-    });
+    let _host = own_host();
+    let mut live = answered();
+    say(&live, Some(1));
+    live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+    say(&live, None);
+    live.expect(&[("ds_yield_stopped", 1)]);
+    answers(&live, YieldAnswer::Kept);
+    live.write();
 }

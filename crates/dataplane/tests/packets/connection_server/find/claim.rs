@@ -11,7 +11,7 @@ use baton_wire::{Message, TcbPart};
 use crate::connection_server::http::{Connection, forwarded, get};
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, WEB, data_server, ds, ds_mac, key, mapped},
-    host::{connect, listen, on_own_host},
+    host::{connect, listen, own_host},
     lccp::{INNER, flow, linux_tcb, tag_again, to_cs},
     node::{Counted, Drop, Node, Pass, Tx},
     segment::{Client, Segment, patched},
@@ -160,36 +160,35 @@ fn what_does_not_fit_together() {
 /// asked.
 #[test]
 fn what_this_node_has_itself() {
-    on_own_host(|| {
-        let node = Node::cs();
-        node.change(|settings| {
-            settings.roles = (ROLE_CS | ROLE_DS) as u8;
-            settings.address = mapped(ds(1));
-        });
-        let own = DataServer {
-            flags: (DATA_SERVER_PRESENT | DATA_SERVER_LOCAL) as u8,
-            ..data_server(1)
-        };
-        node.plane().set_data_server(1, &own).unwrap();
-        let listener = listen(WEB);
-        let connection = connect(&listener, WEB);
-        let client = Client {
-            address: connection.from,
-            service: WEB,
-            isn: connection.isn,
-        };
-        let packet = client.ack(connection.server_isn).payload("data");
-        let counted = [&[("cs_moved", 1)][..], &forwarded(&packet)].concat();
-        node.run(&packet.frame()).expect(Pass, &counted);
-        let entry = node.tcb(&client).unwrap();
-        assert_eq!((entry.owner, u32::from(entry.state)), (1, 0));
-        assert_eq!(u32::from(entry.options), LCCP_TCB_SACK | LCCP_TCB_WSCALE);
-
-        // The other data servers are asked for a connection that is not here.
-        let elsewhere = Client::fresh().later(7, 5, 5);
-        let asked = node.run(&elsewhere.frame()).expect(Tx, &[("cs_claim", 1)]);
-        assert_ne!(asked.packet().to(), ds(1));
+    let _host = own_host();
+    let node = Node::cs();
+    node.change(|settings| {
+        settings.roles = (ROLE_CS | ROLE_DS) as u8;
+        settings.address = mapped(ds(1));
     });
+    let own = DataServer {
+        flags: (DATA_SERVER_PRESENT | DATA_SERVER_LOCAL) as u8,
+        ..data_server(1)
+    };
+    node.plane().set_data_server(1, &own).unwrap();
+    let listener = listen(WEB);
+    let connection = connect(&listener, WEB);
+    let client = Client {
+        address: connection.from,
+        service: WEB,
+        isn: connection.isn,
+    };
+    let packet = client.ack(connection.server_isn).payload("data");
+    let counted = [&[("cs_moved", 1)][..], &forwarded(&packet)].concat();
+    node.run(&packet.frame()).expect(Pass, &counted);
+    let entry = node.tcb(&client).unwrap();
+    assert_eq!((entry.owner, u32::from(entry.state)), (1, 0));
+    assert_eq!(u32::from(entry.options), LCCP_TCB_SACK | LCCP_TCB_WSCALE);
+
+    // The other data servers are asked for a connection that is not here.
+    let elsewhere = Client::fresh().later(7, 5, 5);
+    let asked = node.run(&elsewhere.frame()).expect(Tx, &[("cs_claim", 1)]);
+    assert_ne!(asked.packet().to(), ds(1));
 }
 
 fn bare() -> TcbPart {

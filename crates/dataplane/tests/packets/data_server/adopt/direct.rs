@@ -22,7 +22,7 @@ use crate::data_server::{
 };
 use crate::{
     cluster::{CLIENT_MAC, CLUSTER, SMTP, WEB, ds, ds_mac, first_pool_of_one},
-    host::{accept, connect, listen, nothing_to_accept, on_own_host, send_ip},
+    host::{accept, connect, listen, nothing_to_accept, own_host, send_ip},
     lccp::adopt,
     node::{Counted, Drop, Node, Pass},
     segment::{Client, GET, IP, Segment, ethernet, ip_packet, ip_packet_with_options, patched},
@@ -59,107 +59,104 @@ fn of(from: SocketAddrV4) -> Segment {
 
 #[test]
 fn a_connection_gets_what_is_inside() {
-    on_own_host(|| {
-        let listener = listen(WEB);
-        let connection = connect(&listener, WEB);
-        let ack = of(connection.from);
-        let node = Node::ds();
-        for packet in [
-            ack.clone(),
-            ack.clone().flags("PA").payload(GET),
-            ack.clone().flags("FA"),
-            ack.clone().flags("R"),
-            ack.clone().ip_options([1; 40]),
-        ] {
-            let seen = node.run(&direct(&packet)).expect(Pass, &[("ds_direct", 1)]);
-            assert_eq!(seen.frame[IP..], packet.packet());
-        }
-    });
+    let _host = own_host();
+    let listener = listen(WEB);
+    let connection = connect(&listener, WEB);
+    let ack = of(connection.from);
+    let node = Node::ds();
+    for packet in [
+        ack.clone(),
+        ack.clone().flags("PA").payload(GET),
+        ack.clone().flags("FA"),
+        ack.clone().flags("R"),
+        ack.clone().ip_options([1; 40]),
+    ] {
+        let seen = node.run(&direct(&packet)).expect(Pass, &[("ds_direct", 1)]);
+        assert_eq!(seen.frame[IP..], packet.packet());
+    }
 }
 
 /// A packet inside another can do no more than a packet to the cluster address.
 #[test]
 fn nothing_else_comes_of_it() {
-    on_own_host(|| {
-        let listener = listen(WEB);
-        let connection = connect(&listener, WEB);
-        let (ack, stranger) = (of(connection.from), Client::fresh());
-        let data = ack.clone().flags("PA").payload(GET);
-        let other = Ipv4Addr::new(198, 51, 100, 66);
-        let packet = data.packet();
-        let (sender, flags) = (*ack.from.ip(), IP + 20 + 6);
-        let refused = &[("ds_direct_refused", 1)][..];
-        let silence = &[("ds_no_socket", 1)][..];
-        let cases = [
-            (
-                "in the name of another",
-                wrapped(&packet, other, ds(0)),
-                refused,
-            ),
-            ("SYN", direct(&ack.clone().flags("S")), refused),
-            ("SYN ACK", direct(&ack.clone().flags("SA")), refused),
-            (
-                "cut",
-                wrapped(&packet[..packet.len() - 1], sender, ds(0)),
-                refused,
-            ),
-            (
-                "more behind it",
-                wrapped(&[&packet[..], b"x"].concat(), sender, ds(0)),
-                refused,
-            ),
-            (
-                "a fragment inside",
-                patched(direct(&data), flags, &[0x20, 0]),
-                refused,
-            ),
-            (
-                "a TCP header longer than the packet",
-                patched(direct(&ack), IP + 20 + 20 + 12, &[0xf0]),
-                refused,
-            ),
-            (
-                "a stranger's ACK",
-                direct(&stranger.later(7, 100, 100)),
-                silence,
-            ),
-            (
-                "a stranger's RST",
-                direct(&stranger.later(7, 1, 1).flags("R")),
-                silence,
-            ),
-            ("a stranger's request", direct(&stranger.get(7)), silence),
-        ]
-        .map(|(name, input, counted)| Case {
-            name,
-            input,
-            verdict: Drop,
-            out: Out::Same,
-            counted,
-        });
-        table::run(&Node::ds(), cases.into());
+    let _host = own_host();
+    let listener = listen(WEB);
+    let connection = connect(&listener, WEB);
+    let (ack, stranger) = (of(connection.from), Client::fresh());
+    let data = ack.clone().flags("PA").payload(GET);
+    let other = Ipv4Addr::new(198, 51, 100, 66);
+    let packet = data.packet();
+    let (sender, flags) = (*ack.from.ip(), IP + 20 + 6);
+    let refused = &[("ds_direct_refused", 1)][..];
+    let silence = &[("ds_no_socket", 1)][..];
+    let cases = [
+        (
+            "in the name of another",
+            wrapped(&packet, other, ds(0)),
+            refused,
+        ),
+        ("SYN", direct(&ack.clone().flags("S")), refused),
+        ("SYN ACK", direct(&ack.clone().flags("SA")), refused),
+        (
+            "cut",
+            wrapped(&packet[..packet.len() - 1], sender, ds(0)),
+            refused,
+        ),
+        (
+            "more behind it",
+            wrapped(&[&packet[..], b"x"].concat(), sender, ds(0)),
+            refused,
+        ),
+        (
+            "a fragment inside",
+            patched(direct(&data), flags, &[0x20, 0]),
+            refused,
+        ),
+        (
+            "a TCP header longer than the packet",
+            patched(direct(&ack), IP + 20 + 20 + 12, &[0xf0]),
+            refused,
+        ),
+        (
+            "a stranger's ACK",
+            direct(&stranger.later(7, 100, 100)),
+            silence,
+        ),
+        (
+            "a stranger's RST",
+            direct(&stranger.later(7, 1, 1).flags("R")),
+            silence,
+        ),
+        ("a stranger's request", direct(&stranger.get(7)), silence),
+    ]
+    .map(|(name, input, counted)| Case {
+        name,
+        input,
+        verdict: Drop,
+        out: Out::Same,
+        counted,
     });
+    table::run(&Node::ds(), cases.into());
 }
 
 /// The same holds for a service with a door: a packet in another client's name is refused, and a stranger gets no
 /// answer.
 #[test]
 fn by_owners_nothing_else_comes_of_it_either() {
-    on_own_host(|| {
-        let _listener = listen(WEB);
-        let node = Node::ds();
-        let service = Service {
-            flags: SERVICE_OWNER as u16,
-            ..Service::default()
-        };
-        (node.plane().set_service(&ServiceKey::of(WEB), &service)).unwrap();
-        let request = Client::fresh().get(7);
-        let forged = wrapped(&request.packet(), Ipv4Addr::new(198, 51, 100, 66), ds(0));
-        let refused = &[("ds_direct_refused", 1)];
-        node.run(&forged).expect(Drop, refused).untouched();
-        let silence = &[("ds_direct", 1), ("ds_no_socket", 1)];
-        node.run(&direct(&request)).expect(Drop, silence);
-    });
+    let _host = own_host();
+    let _listener = listen(WEB);
+    let node = Node::ds();
+    let service = Service {
+        flags: SERVICE_OWNER as u16,
+        ..Service::default()
+    };
+    (node.plane().set_service(&ServiceKey::of(WEB), &service)).unwrap();
+    let request = Client::fresh().get(7);
+    let forged = wrapped(&request.packet(), Ipv4Addr::new(198, 51, 100, 66), ds(0));
+    let refused = &[("ds_direct_refused", 1)];
+    node.run(&forged).expect(Drop, refused).untouched();
+    let silence = &[("ds_direct", 1), ("ds_no_socket", 1)];
+    node.run(&direct(&request)).expect(Drop, silence);
 }
 
 /// Sends a client's packet directly to this node, over the loopback.
@@ -227,13 +224,12 @@ fn goes_directly(live: &Live) -> Segment {
 
 #[test]
 fn by_owners_a_request_for_another_pool_takes_its_connection_there() {
-    on_own_host(|| {
-        let live = aware(owned());
-        goes_directly(&live);
-        ended(&live);
-        live.nothing_sent();
-        assert!(nothing_to_accept(&live.listener));
-    });
+    let _host = own_host();
+    let live = aware(owned());
+    goes_directly(&live);
+    ended(&live);
+    live.nothing_sent();
+    assert!(nothing_to_accept(&live.listener));
 }
 
 /// A client that does not know yet that its connection has gone still sends to this node, and its packets follow the
@@ -241,88 +237,85 @@ fn by_owners_a_request_for_another_pool_takes_its_connection_there() {
 /// these packets.
 #[test]
 fn by_owners_what_comes_for_one_that_has_gone_follows_it() {
-    on_own_host(|| {
-        let live = aware(owned());
-        let request = goes_directly(&live);
-        send_direct(&request);
-        live.expect(&[("ds_direct", 1), ("ds_door_again", 1)]);
-        told_moved(&live, &request);
-        told_again(&live, &request, None);
-        let ack = request
-            .clone()
-            .seq(end_of(&request))
-            .payload(b"")
-            .flags("A");
-        for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
-            send_direct(packet);
-            live.expect(&[("ds_direct", 1), ("ds_door_followed", 1)]);
-            follows(&live, packet);
-        }
-        // A packet in another's name does not follow the connection.
-        let forged = ip_packet(IpNumber::IPV4, ds(1), ds(0), &ack.packet());
-        send_ip(ds(0), &forged);
-        live.expect(&[("ds_direct_refused", 1)]);
-        live.nothing_sent();
-    });
+    let _host = own_host();
+    let live = aware(owned());
+    let request = goes_directly(&live);
+    send_direct(&request);
+    live.expect(&[("ds_direct", 1), ("ds_door_again", 1)]);
+    told_moved(&live, &request);
+    told_again(&live, &request, None);
+    let ack = request
+        .clone()
+        .seq(end_of(&request))
+        .payload(b"")
+        .flags("A");
+    for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
+        send_direct(packet);
+        live.expect(&[("ds_direct", 1), ("ds_door_followed", 1)]);
+        follows(&live, packet);
+    }
+    // A packet in another's name does not follow the connection.
+    let forged = ip_packet(IpNumber::IPV4, ds(1), ds(0), &ack.packet());
+    send_ip(ds(0), &forged);
+    live.expect(&[("ds_direct_refused", 1)]);
+    live.nothing_sent();
 }
 
 /// A body is no request, whatever it says.
 #[test]
 fn by_owners_a_body_is_no_request() {
-    on_own_host(|| {
-        let live = aware(owned());
-        let head = format!(
-            "POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: {}\r\n\r\n",
-            2 * ELSEWHERE.len()
-        );
-        let head = request(&live, head.as_bytes());
-        let first = head.clone().payload(ELSEWHERE).seq(end_of(&head));
-        let second = first.clone().seq(end_of(&first));
-        send_direct(&head);
-        live.expect(LET_IN);
-        for packet in [&first, &second, &first] {
-            send_direct(packet);
-            live.expect(DELIVERED);
-        }
-        expect_bytes(
-            &live.stream,
-            &[&head.payload, ELSEWHERE, ELSEWHERE].concat(),
-        );
-    });
+    let _host = own_host();
+    let live = aware(owned());
+    let head = format!(
+        "POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: {}\r\n\r\n",
+        2 * ELSEWHERE.len()
+    );
+    let head = request(&live, head.as_bytes());
+    let first = head.clone().payload(ELSEWHERE).seq(end_of(&head));
+    let second = first.clone().seq(end_of(&first));
+    send_direct(&head);
+    live.expect(LET_IN);
+    for packet in [&first, &second, &first] {
+        send_direct(packet);
+        live.expect(DELIVERED);
+    }
+    expect_bytes(
+        &live.stream,
+        &[&head.payload, ELSEWHERE, ELSEWHERE].concat(),
+    );
 }
 
 /// The agent reads what the door cannot. When the server gets the connection back, its new socket tells the client
 /// where it is as well.
 #[test]
 fn by_owners_the_agent_reads_what_the_door_cannot() {
-    on_own_host(|| {
-        let (live, agent) = with_agent();
-        let mut live = aware(live);
-        let whole = request(&live, HERE);
-        let [first, rest] = cut(&whole, 20);
-        send_direct(&first);
-        live.expect(&[("ds_direct", 1), ("ds_door_reads", 1), ("ds_told", 1)]);
-        ended(&live);
-        send_direct(&rest);
-        live.expect(DELIVERED);
-        let (read, _) = accept(&agent);
-        let mut bytes = vec![0; HERE.len()];
-        while read.peek(&mut bytes).unwrap() < bytes.len() {}
-        tell(&live, &read, &whole, first_pool_of_one());
-        send_in(&live, &whole);
-        live.expect(&[
-            ("ds_adopted", 1),
-            ("ds_door_read", 1),
-            ("ds_door_request", 1),
-            ("ds_told", 1),
-        ]);
-        is_reset(&read);
-        live.stream = accept(&live.listener).0;
-        expect_bytes(&live.stream, HERE);
-        live.sent += HERE.len();
-        live.answers += 1;
-        answers(&mut live);
-    });
+    let _host = own_host();
+    let (live, agent) = with_agent();
+    let mut live = aware(live);
+    let whole = request(&live, HERE);
+    let [first, rest] = cut(&whole, 20);
+    send_direct(&first);
+    live.expect(&[("ds_direct", 1), ("ds_door_reads", 1), ("ds_told", 1)]);
+    ended(&live);
+    send_direct(&rest);
+    live.expect(DELIVERED);
+    let (read, _) = accept(&agent);
+    let mut bytes = vec![0; HERE.len()];
+    while read.peek(&mut bytes).unwrap() < bytes.len() {}
+    tell(&live, &read, &whole, first_pool_of_one());
+    send_in(&live, &whole);
+    live.expect(&[
+        ("ds_adopted", 1),
+        ("ds_door_read", 1),
+        ("ds_door_request", 1),
+        ("ds_told", 1),
+    ]);
+    is_reset(&read);
+    live.stream = accept(&live.listener).0;
+    expect_bytes(&live.stream, HERE);
+    live.sent += HERE.len();
+    live.answers += 1;
+    answers(&mut live);
 }
 
 /// A packet inside another that is for no service may belong to a tunnel of this host's own.

@@ -12,21 +12,20 @@ use super::loopback::{
 };
 use crate::{
     cluster::WEB,
-    host::{accept, listen, on_own_host, until},
+    host::{accept, listen, own_host, until},
     node::Node,
     segment::{Client, GET},
 };
 
 /// Runs `then` with an adopted connection whose server has read its request.
 fn with_older(then: impl FnOnce(Node, TcpListener, Client, TcpStream) + Send) {
-    on_own_host(|| {
-        let listener = listen(WEB);
-        let node = attached();
-        let old = Client::fresh();
-        let stream = adopted(&node, &listener, &old);
-        expect_bytes(&stream, GET);
-        then(node, listener, old, stream);
-    });
+    let _host = own_host();
+    let listener = listen(WEB);
+    let node = attached();
+    let old = Client::fresh();
+    let stream = adopted(&node, &listener, &old);
+    expect_bytes(&stream, GET);
+    then(node, listener, old, stream);
 }
 
 /// A client has vanished without FIN or RST, and its port is used again: the old connection ends, the new one begins,
@@ -83,26 +82,25 @@ fn time_wait_gives_way() {
 /// TIME_WAIT does not get it.
 #[test]
 fn time_wait_has_nothing_of_a_later_connection() {
-    on_own_host(|| {
-        let live = Live::answering();
-        let heard = live.answer.len() as u32 + 1;
-        let fin = live.client.later(COOKIE, live.sent, heard).flags("FA");
-        let Live {
-            node,
-            client: old,
-            stream,
-            listener: _listener,
-            wire: _wire,
-            ..
-        } = live;
-        drop(stream);
-        node.forwards(&fin, FORWARDED);
-        until(is_in_time_wait);
+    let _host = own_host();
+    let live = Live::answering();
+    let heard = live.answer.len() as u32 + 1;
+    let fin = live.client.later(COOKIE, live.sent, heard).flags("FA");
+    let Live {
+        node,
+        client: old,
+        stream,
+        listener: _listener,
+        wire: _wire,
+        ..
+    } = live;
+    drop(stream);
+    node.forwards(&fin, FORWARDED);
+    until(is_in_time_wait);
 
-        node.forwards(&old.again().get(COOKIE ^ 0x55), &[("ds_none", 1)]);
-        // What the old connection's client sends again still reaches TIME_WAIT, and is answered.
-        node.forwards(&fin, FORWARDED);
-    });
+    node.forwards(&old.again().get(COOKIE ^ 0x55), &[("ds_none", 1)]);
+    // What the old connection's client sends again still reaches TIME_WAIT, and is answered.
+    node.forwards(&fin, FORWARDED);
 }
 
 /// Whether the host's only connection is in TIME_WAIT, and its full socket is gone. The kernel may handle a packet only

@@ -13,7 +13,7 @@ use super::loopback::{COOKIE, Live, attached};
 use crate::data_server::door::owner::{ELSEWHERE, HERE, goes_with, owned, request, serves};
 use crate::{
     cluster::{WEB, ds, key},
-    host::{accept, listen, nothing_to_accept, on_own_host, send_lccp},
+    host::{accept, listen, nothing_to_accept, own_host, send_lccp},
     lccp::{TO_DS, adopt, seal},
     node::Node,
     segment::{Client, Segment},
@@ -32,55 +32,52 @@ fn send_resumed(node: &Node, client: &Client, packet: &Segment) {
 
 #[test]
 fn an_acknowledgement_is_adopted_into_the_agent() {
-    on_own_host(|| {
-        let (server, agent) = (listen(WEB), listen(AGENT));
-        let node = attached();
-        node.change(|settings| settings.resume_port = AGENT.port());
-        let client = Client::fresh();
-        let ack = client.later(COOKIE, 40, 70_000);
-        send_resumed(&node, &client, &ack);
-        let (stream, from) = accept(&agent);
-        assert_eq!(from, SocketAddr::V4(client.address));
-        assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
-        node.expect(&[("ds_resumed", 1)]);
-        assert!(nothing_to_accept(&server));
-        // A second ADOPT with the same packet is a duplicate.
-        send_resumed(&node, &client, &ack);
-        node.expect(&[("ds_duplicate", 1)]);
-        assert!(nothing_to_accept(&agent));
-    });
+    let _host = own_host();
+    let (server, agent) = (listen(WEB), listen(AGENT));
+    let node = attached();
+    node.change(|settings| settings.resume_port = AGENT.port());
+    let client = Client::fresh();
+    let ack = client.later(COOKIE, 40, 70_000);
+    send_resumed(&node, &client, &ack);
+    let (stream, from) = accept(&agent);
+    assert_eq!(from, SocketAddr::V4(client.address));
+    assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
+    node.expect(&[("ds_resumed", 1)]);
+    assert!(nothing_to_accept(&server));
+    // A second ADOPT with the same packet is a duplicate.
+    send_resumed(&node, &client, &ack);
+    node.expect(&[("ds_duplicate", 1)]);
+    assert!(nothing_to_accept(&agent));
 }
 
 /// The client acknowledges more than this socket has sent, so another data server has sent that meanwhile. The socket
 /// is out of date, and ends.
 #[test]
 fn a_socket_that_was_overtaken_ends() {
-    on_own_host(|| {
-        let agent = listen(AGENT);
-        let node = attached();
-        node.change(|settings| settings.resume_port = AGENT.port());
-        let client = Client::fresh();
-        send_resumed(&node, &client, &client.later(COOKIE, 40, 70_000));
-        let (_first, _) = accept(&agent);
-        node.expect(&[("ds_resumed", 1)]);
-        send_resumed(&node, &client, &client.later(COOKIE, 40, 90_000));
-        let (_second, from) = accept(&agent);
-        assert_eq!(from, SocketAddr::V4(client.address));
-        node.expect(&[("ds_resumed", 1), ("ds_stale_ended", 1)]);
-    });
+    let _host = own_host();
+    let agent = listen(AGENT);
+    let node = attached();
+    node.change(|settings| settings.resume_port = AGENT.port());
+    let client = Client::fresh();
+    send_resumed(&node, &client, &client.later(COOKIE, 40, 70_000));
+    let (_first, _) = accept(&agent);
+    node.expect(&[("ds_resumed", 1)]);
+    send_resumed(&node, &client, &client.later(COOKIE, 40, 90_000));
+    let (_second, from) = accept(&agent);
+    assert_eq!(from, SocketAddr::V4(client.address));
+    node.expect(&[("ds_resumed", 1), ("ds_stale_ended", 1)]);
 }
 
 /// Without an agent the ADOPT is refused. The server does not get the connection, because it would wait for a request.
 #[test]
 fn without_an_agent_it_is_refused() {
-    on_own_host(|| {
-        let server = listen(WEB);
-        let node = attached();
-        let client = Client::fresh();
-        send_resumed(&node, &client, &client.later(COOKIE, 40, 70_000));
-        node.expect(&[("ds_refused", 1), ("lccp_not_ours", 1)]);
-        assert!(nothing_to_accept(&server));
-    });
+    let _host = own_host();
+    let server = listen(WEB);
+    let node = attached();
+    let client = Client::fresh();
+    send_resumed(&node, &client, &client.later(COOKIE, 40, 70_000));
+    node.expect(&[("ds_refused", 1), ("lccp_not_ours", 1)]);
+    assert!(nothing_to_accept(&server));
 }
 
 /// Returns a connection that the agent here has resumed, and whose owner this node is from then on. `left` bytes of its
@@ -121,35 +118,33 @@ fn resumed(left: u64) -> Live {
 /// data server with it.
 #[test]
 fn behind_the_rest_the_door_judges() {
-    on_own_host(|| {
+    {
+        let _host = own_host();
         let mut live = resumed(0);
         serves(&mut live, HERE);
         let next = request(&live, ELSEWHERE);
         goes_with(&live, &next);
-    });
-    on_own_host(|| {
-        let live = resumed(0);
-        let next = request(&live, ELSEWHERE);
-        goes_with(&live, &next);
-    });
+    }
+    let _host = own_host();
+    let live = resumed(0);
+    let next = request(&live, ELSEWHERE);
+    goes_with(&live, &next);
 }
 
 /// While the rest of a response is still being sent, the connection stays: a request for another data server waits.
 #[test]
 fn the_rest_comes_before_what_is_another_s() {
-    on_own_host(|| {
-        let live = resumed(5);
-        live.forwards(&request(&live, ELSEWHERE), &[("ds_door_withheld", 1)]);
-    });
+    let _host = own_host();
+    let live = resumed(5);
+    live.forwards(&request(&live, ELSEWHERE), &[("ds_door_withheld", 1)]);
 }
 
 /// A second ADOPT with the same acknowledgement is a duplicate also where the connection has a door.
 #[test]
 fn an_owned_one_twice_is_once() {
-    on_own_host(|| {
-        let live = resumed(5);
-        send_resumed(&live.node, &live.client, &live.ack());
-        live.expect(&[("ds_duplicate", 1)]);
-        assert!(nothing_to_accept(&live.listener));
-    });
+    let _host = own_host();
+    let live = resumed(5);
+    send_resumed(&live.node, &live.client, &live.ack());
+    live.expect(&[("ds_duplicate", 1)]);
+    assert!(nothing_to_accept(&live.listener));
 }

@@ -11,7 +11,7 @@ use crate::data_server::door::owner::routed;
 use crate::data_server::door::owner::{ELSEWHERE, HANDED_ON};
 use crate::{
     cluster::{CS, CS_MAC, WEB, ds, ds_mac},
-    host::{accept, listen, on_own_host},
+    host::{accept, listen, own_host},
     lccp::adopt,
     node::Node,
     segment::{Client, GET},
@@ -72,76 +72,72 @@ fn adopt_with(node: &Node, client: &Client, cwnd: u16) {
 
 #[test]
 fn the_new_socket_begins_with_it() {
-    on_own_host(|| {
-        let listener = listen(WEB);
-        let node = attached();
-        in_this_namespace(&node);
-        for (cwnd, begins, counted) in [
-            (CWND, CWND.into(), &[ADOPTED, &[("ds_window", 1)]].concat()),
-            (0, OF_A_NEW_ONE, &ADOPTED.to_vec()),
-        ] {
-            let client = Client::fresh();
-            adopt_with(&node, &client, cwnd);
-            let (stream, _) = accept(&listener);
-            node.expect(counted);
-            assert_eq!(cwnd_of(&stream), begins);
-        }
-    });
+    let _host = own_host();
+    let listener = listen(WEB);
+    let node = attached();
+    in_this_namespace(&node);
+    for (cwnd, begins, counted) in [
+        (CWND, CWND.into(), &[ADOPTED, &[("ds_window", 1)]].concat()),
+        (0, OF_A_NEW_ONE, &ADOPTED.to_vec()),
+    ] {
+        let client = Client::fresh();
+        adopt_with(&node, &client, cwnd);
+        let (stream, _) = accept(&listener);
+        node.expect(counted);
+        assert_eq!(cwnd_of(&stream), begins);
+    }
 }
 
 /// Apache, and programs in Java and Go, listen on one IPv6 socket for both.
 #[test]
 fn also_on_a_listener_for_both_ipv6_and_ipv4() {
-    on_own_host(|| {
-        let any = std::net::Ipv6Addr::UNSPECIFIED;
-        let listener = std::net::TcpListener::bind((any, WEB.port())).unwrap();
-        let node = attached();
-        in_this_namespace(&node);
-        adopt_with(&node, &Client::fresh(), CWND);
-        let (stream, _) = accept(&listener);
-        node.expect(&[ADOPTED, &[("ds_window", 1)]].concat());
-        assert_eq!(cwnd_of(&stream), u32::from(CWND));
-    });
+    let _host = own_host();
+    let any = std::net::Ipv6Addr::UNSPECIFIED;
+    let listener = std::net::TcpListener::bind((any, WEB.port())).unwrap();
+    let node = attached();
+    in_this_namespace(&node);
+    adopt_with(&node, &Client::fresh(), CWND);
+    let (stream, _) = accept(&listener);
+    node.expect(&[ADOPTED, &[("ds_window", 1)]].concat());
+    assert_eq!(cwnd_of(&stream), u32::from(CWND));
 }
 
 #[test]
 fn a_socket_of_another_namespace_is_left_alone() {
-    on_own_host(|| {
-        let listener = listen(WEB);
-        let node = attached();
-        let client = Client::fresh();
-        adopt_with(&node, &client, CWND);
-        let (stream, _) = accept(&listener);
-        node.expect(ADOPTED);
-        assert_eq!(cwnd_of(&stream), OF_A_NEW_ONE);
-    });
+    let _host = own_host();
+    let listener = listen(WEB);
+    let node = attached();
+    let client = Client::fresh();
+    adopt_with(&node, &client, CWND);
+    let (stream, _) = accept(&listener);
+    node.expect(ADOPTED);
+    assert_eq!(cwnd_of(&stream), OF_A_NEW_ONE);
 }
 
 #[test]
 fn the_owner_gives_it_away() {
-    on_own_host(|| {
-        let mut live = Live::adopted_at(routed());
-        in_this_namespace(&live.node);
-        // The connections stay open, because closing one would send a segment.
-        let mut open = Vec::new();
-        // A window that is little larger than a new connection's is not worth giving away.
-        for (cwnd, given) in [(CWND, CWND..CWND + 3), (0, 0..1)] {
-            live.client = Client::fresh();
-            adopt_with(&live.node, &live.client, cwnd);
-            let stream = accept(&live.listener).0;
-            open.push(std::mem::replace(&mut live.stream, stream));
-            expect_bytes(&live.stream, GET);
-            (&live.stream).write_all(ANSWER).unwrap();
-            live.response();
-            live.forward(&live.ack());
-            live.node.look();
-            let request = live.request().payload(ELSEWHERE);
-            live.forwards(&request, HANDED_ON);
-            let Message::Adopt { tcb, .. } = live.message_to(ds(1), ds_mac(1)).message else {
-                panic!("not an ADOPT");
-            };
-            live.message_to(CS, CS_MAC);
-            assert!(given.contains(&tcb.cwnd), "{} of {cwnd}", tcb.cwnd);
-        }
-    });
+    let _host = own_host();
+    let mut live = Live::adopted_at(routed());
+    in_this_namespace(&live.node);
+    // The connections stay open, because closing one would send a segment.
+    let mut open = Vec::new();
+    // A window that is little larger than a new connection's is not worth giving away.
+    for (cwnd, given) in [(CWND, CWND..CWND + 3), (0, 0..1)] {
+        live.client = Client::fresh();
+        adopt_with(&live.node, &live.client, cwnd);
+        let stream = accept(&live.listener).0;
+        open.push(std::mem::replace(&mut live.stream, stream));
+        expect_bytes(&live.stream, GET);
+        (&live.stream).write_all(ANSWER).unwrap();
+        live.response();
+        live.forward(&live.ack());
+        live.node.look();
+        let request = live.request().payload(ELSEWHERE);
+        live.forwards(&request, HANDED_ON);
+        let Message::Adopt { tcb, .. } = live.message_to(ds(1), ds_mac(1)).message else {
+            panic!("not an ADOPT");
+        };
+        live.message_to(CS, CS_MAC);
+        assert!(given.contains(&tcb.cwnd), "{} of {cwnd}", tcb.cwnd);
+    }
 }

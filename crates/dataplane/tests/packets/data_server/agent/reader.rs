@@ -26,7 +26,7 @@ use crate::data_server::{
 use crate::{
     blank::map_named,
     cluster::{CS, CS_MAC, ds, ds_mac, first_pool_of_one},
-    host::{accept, nothing_to_accept, on_own_host},
+    host::{accept, nothing_to_accept, own_host},
     node::Counted,
     segment::{Client, GET, Segment},
 };
@@ -131,319 +131,306 @@ pub fn is_reset(read: &TcpStream) {
 
 #[test]
 fn what_the_agent_has_read_its_server_gets() {
-    on_own_host(|| {
-        let (mut live, agent) = with_agent();
-        let whole = request(&live, HERE);
-        let read = reads(&live, &agent, &whole);
-        assert!(has_passed(&live));
-        tell(&live, &read, &whole, first_pool_of_one());
-        send_in(&live, &whole);
-        live.expect(GIVEN);
-        is_reset(&read);
-        assert!(!has_passed(&live));
-        live.stream = accept(&live.listener).0;
-        expect_bytes(&live.stream, HERE);
-        // The agent sends the request once more, to see whether all of it has come.
-        send_in(&live, &whole);
-        live.expect(REPEATED);
-        assert!(has_passed(&live));
-        // The connection goes on with its server like any other.
-        live.answer_another(HERE.len());
-        live.forwards(&request(&live, GET), LET_IN);
-        expect_bytes(&live.stream, GET);
-    });
+    let _host = own_host();
+    let (mut live, agent) = with_agent();
+    let whole = request(&live, HERE);
+    let read = reads(&live, &agent, &whole);
+    assert!(has_passed(&live));
+    tell(&live, &read, &whole, first_pool_of_one());
+    send_in(&live, &whole);
+    live.expect(GIVEN);
+    is_reset(&read);
+    assert!(!has_passed(&live));
+    live.stream = accept(&live.listener).0;
+    expect_bytes(&live.stream, HERE);
+    // The agent sends the request once more, to see whether all of it has come.
+    send_in(&live, &whole);
+    live.expect(REPEATED);
+    assert!(has_passed(&live));
+    // The connection goes on with its server like any other.
+    live.answer_another(HERE.len());
+    live.forwards(&request(&live, GET), LET_IN);
+    expect_bytes(&live.stream, GET);
 }
 
 /// The agent may give a request back in several frames.
 #[test]
 fn what_is_given_back_comes_in_order() {
-    on_own_host(|| {
-        let (mut live, agent) = with_agent();
-        let whole = request(&live, HERE);
-        let read = reads(&live, &agent, &whole);
-        tell(&live, &read, &whole, first_pool_of_one());
-        let [first, rest] = cut(&whole, 9);
-        send_in(&live, &first);
-        live.expect(GIVEN);
-        // Not all of the request has come, so the note in `passing` stays: what is lost would come again.
-        send_in(&live, &first);
-        live.expect(REPEATED);
-        assert!(!has_passed(&live));
-        send_in(&live, &rest);
-        live.expect(DELIVERED);
-        send_in(&live, &rest);
-        live.expect(REPEATED);
-        assert!(has_passed(&live));
-        live.stream = accept(&live.listener).0;
-        expect_bytes(&live.stream, HERE);
-    });
+    let _host = own_host();
+    let (mut live, agent) = with_agent();
+    let whole = request(&live, HERE);
+    let read = reads(&live, &agent, &whole);
+    tell(&live, &read, &whole, first_pool_of_one());
+    let [first, rest] = cut(&whole, 9);
+    send_in(&live, &first);
+    live.expect(GIVEN);
+    // Not all of the request has come, so the note in `passing` stays: what is lost would come again.
+    send_in(&live, &first);
+    live.expect(REPEATED);
+    assert!(!has_passed(&live));
+    send_in(&live, &rest);
+    live.expect(DELIVERED);
+    send_in(&live, &rest);
+    live.expect(REPEATED);
+    assert!(has_passed(&live));
+    live.stream = accept(&live.listener).0;
+    expect_bytes(&live.stream, HERE);
 }
 
 #[test]
 fn what_is_another_s_goes_there() {
-    on_own_host(|| {
-        let (live, agent) = with_agent();
-        let whole = request(&live, ELSEWHERE);
-        // Nothing of the first packet says whose the request is.
-        let [first, rest] = cut(&whole, 8);
-        live.forwards(&first, READS);
-        live.forwards(&rest, FORWARDED);
-        let (read, _) = accept(&agent);
-        tell(&live, &read, &whole, first_pool_of_one() + 1);
-        send_in(&live, &whole);
-        // The ADOPT's packet is the agent's frame, except that the timestamp of ours that it echoes is brought up to
-        // date.
-        live.expect(HANDED_ON);
-        let adopts = live.message_to(ds(1), ds_mac(1));
-        assert!(
-            matches!(adopts.message, Message::Adopt { .. }),
-            "{adopts:?}"
-        );
-        assert!(adopts.packet.ends_with(ELSEWHERE));
-        let told = live.message_to(CS, CS_MAC);
-        assert!(matches!(told.message, Message::Moved { .. }), "{told:?}");
-        is_reset(&read);
-        live.nothing_sent();
-        assert!(nothing_to_accept(&live.listener));
-    });
+    let _host = own_host();
+    let (live, agent) = with_agent();
+    let whole = request(&live, ELSEWHERE);
+    // Nothing of the first packet says whose the request is.
+    let [first, rest] = cut(&whole, 8);
+    live.forwards(&first, READS);
+    live.forwards(&rest, FORWARDED);
+    let (read, _) = accept(&agent);
+    tell(&live, &read, &whole, first_pool_of_one() + 1);
+    send_in(&live, &whole);
+    // The ADOPT's packet is the agent's frame, except that the timestamp of ours that it echoes is brought up to
+    // date.
+    live.expect(HANDED_ON);
+    let adopts = live.message_to(ds(1), ds_mac(1));
+    assert!(
+        matches!(adopts.message, Message::Adopt { .. }),
+        "{adopts:?}"
+    );
+    assert!(adopts.packet.ends_with(ELSEWHERE));
+    let told = live.message_to(CS, CS_MAC);
+    assert!(matches!(told.message, Message::Moved { .. }), "{told:?}");
+    is_reset(&read);
+    live.nothing_sent();
+    assert!(nothing_to_accept(&live.listener));
 }
 
 /// If the first packet of a head says whose the request is, the agent here need not read the rest.
 #[test]
 fn a_cut_head_of_another_s_goes_at_once() {
-    on_own_host(|| {
-        let (live, agent) = with_agent();
-        let [first, _] = cut(&request(&live, ELSEWHERE), ELSEWHERE.len() - 2);
-        goes_with(&live, &first);
-        assert!(nothing_to_accept(&agent));
-    });
+    let _host = own_host();
+    let (live, agent) = with_agent();
+    let [first, _] = cut(&request(&live, ELSEWHERE), ELSEWHERE.len() - 2);
+    goes_with(&live, &first);
+    assert!(nothing_to_accept(&agent));
 }
 
 #[test]
 fn what_has_come_since_is_read_first() {
-    on_own_host(|| {
-        let (live, agent) = with_agent();
-        let whole = request(&live, HERE);
-        let read = reads(&live, &agent, &whole);
-        let more = whole.clone().seq(end_of(&whole)).payload(b"more");
-        live.forwards(&more, FORWARDED);
-        tell(&live, &read, &whole, first_pool_of_one());
-        send_in(&live, &whole);
-        live.expect(LATER);
-        assert!(nothing_to_accept(&live.listener));
-    });
+    let _host = own_host();
+    let (live, agent) = with_agent();
+    let whole = request(&live, HERE);
+    let read = reads(&live, &agent, &whole);
+    let more = whole.clone().seq(end_of(&whole)).payload(b"more");
+    live.forwards(&more, FORWARDED);
+    tell(&live, &read, &whole, first_pool_of_one());
+    send_in(&live, &whole);
+    live.expect(LATER);
+    assert!(nothing_to_accept(&live.listener));
 }
 
 /// What the client sends again may say something else than what the agent has read, so the server gets only what the
 /// agent sends in.
 #[test]
 fn what_its_client_sends_again_is_not_what_was_read() {
-    on_own_host(|| {
-        let (live, agent) = with_agent();
-        let whole = request(&live, HERE);
-        let read = reads(&live, &agent, &whole);
-        tell(&live, &read, &whole, first_pool_of_one());
-        let other = whole.clone().payload(ELSEWHERE);
-        assert_eq!(HERE.len(), ELSEWHERE.len());
-        live.forwards(&other, FORWARDED);
-        let [first, rest] = cut(&whole, 9);
-        send_in(&live, &first);
-        live.expect(GIVEN);
-        let (stream, _) = accept(&live.listener);
-        for packet in [&other, &rest.clone().payload(&ELSEWHERE[9..])] {
-            live.forwards(packet, LATER);
-        }
-        send_in(&live, &rest);
-        live.expect(DELIVERED);
-        expect_bytes(&stream, HERE);
-    });
+    let _host = own_host();
+    let (live, agent) = with_agent();
+    let whole = request(&live, HERE);
+    let read = reads(&live, &agent, &whole);
+    tell(&live, &read, &whole, first_pool_of_one());
+    let other = whole.clone().payload(ELSEWHERE);
+    assert_eq!(HERE.len(), ELSEWHERE.len());
+    live.forwards(&other, FORWARDED);
+    let [first, rest] = cut(&whole, 9);
+    send_in(&live, &first);
+    live.expect(GIVEN);
+    let (stream, _) = accept(&live.listener);
+    for packet in [&other, &rest.clone().payload(&ELSEWHERE[9..])] {
+        live.forwards(packet, LATER);
+    }
+    send_in(&live, &rest);
+    live.expect(DELIVERED);
+    expect_bytes(&stream, HERE);
 }
 
 /// The door may have read more of a body, in a packet that its client sent again, than the agent has. If TCP drops that
 /// packet, the agent's part counts: the client sends only what is behind it.
 #[test]
 fn of_a_body_the_server_gets_what_the_agent_has() {
-    on_own_host(|| {
-        let (mut live, agent) = with_agent();
-        let head: &[u8] =
-            b"POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let body: &[u8] = b"8\r\nabcdefgh\r\n0\r\n\r\n";
-        let whole = request(&live, &[head, body].concat());
-        let [known, last] = cut(&whole, head.len() + 6);
-        let read = reads(&live, &agent, &known);
-        note_read(
-            &live,
-            &read,
-            &HaveRead {
-                end: end_of(&known),
-                head: head.len() as u32,
-                pool: first_pool_of_one(),
-                flags: READ_CHUNKED as u16,
-                ..HaveRead::default()
-            },
-        );
-        let [first, rest] = cut(&known, head.len());
-        send_in(&live, &first);
-        live.expect(GIVEN);
-        live.stream = accept(&live.listener).0;
-        let [_, again] = cut(&whole, head.len() - 4);
-        forward_broken(&live.node, &again);
-        live.expect(FORWARDED);
-        // At first the broken packet may still be on its way to TCP.
-        sleep(Duration::from_millis(150));
-        send_in(&live, &rest);
-        live.expect(CHANGED);
-        send_in(&live, &rest);
-        live.expect(DELIVERED);
-        live.forwards(&last, FORWARDED);
-        expect_bytes(&live.stream, &whole.payload);
-    });
+    let _host = own_host();
+    let (mut live, agent) = with_agent();
+    let head: &[u8] =
+        b"POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let body: &[u8] = b"8\r\nabcdefgh\r\n0\r\n\r\n";
+    let whole = request(&live, &[head, body].concat());
+    let [known, last] = cut(&whole, head.len() + 6);
+    let read = reads(&live, &agent, &known);
+    note_read(
+        &live,
+        &read,
+        &HaveRead {
+            end: end_of(&known),
+            head: head.len() as u32,
+            pool: first_pool_of_one(),
+            flags: READ_CHUNKED as u16,
+            ..HaveRead::default()
+        },
+    );
+    let [first, rest] = cut(&known, head.len());
+    send_in(&live, &first);
+    live.expect(GIVEN);
+    live.stream = accept(&live.listener).0;
+    let [_, again] = cut(&whole, head.len() - 4);
+    forward_broken(&live.node, &again);
+    live.expect(FORWARDED);
+    // At first the broken packet may still be on its way to TCP.
+    sleep(Duration::from_millis(150));
+    send_in(&live, &rest);
+    live.expect(CHANGED);
+    send_in(&live, &rest);
+    live.expect(DELIVERED);
+    live.forwards(&last, FORWARDED);
+    expect_bytes(&live.stream, &whole.payload);
 }
 
 /// The agent gets a request that no data server can answer, and tells the client so.
 #[test]
 fn a_request_of_a_pool_that_nobody_is_in_is_the_agent_s() {
     for flags in [0, POOL_NOBODY as u8] {
-        on_own_host(|| {
-            let (live, agent) = with_agent();
-            let plane = live.node.plane();
-            let route = RouteKey::of(0, 0, b"/nobody/").unwrap();
-            plane
-                .routing()
-                .unwrap()
-                .set_routes(&[(route, EMPTY.into())])
-                .unwrap();
-            let choices = u32::from(flags);
-            plane
-                .routing()
-                .unwrap()
-                .set_pool(
-                    EMPTY,
-                    &Pool {
-                        flags,
-                        choices,
-                        ..Pool::default()
-                    },
-                )
-                .unwrap();
-            let nobodys = request(&live, b"GET /nobody/a HTTP/1.1\r\nHost: a\r\n\r\n");
-            live.forwards(&nobodys, READS);
-            ended(&live);
-            expect_bytes(&accept(&agent).0, &nobodys.payload);
-        });
+        let _host = own_host();
+        let (live, agent) = with_agent();
+        let plane = live.node.plane();
+        let route = RouteKey::of(0, 0, b"/nobody/").unwrap();
+        plane
+            .routing()
+            .unwrap()
+            .set_routes(&[(route, EMPTY.into())])
+            .unwrap();
+        let choices = u32::from(flags);
+        plane
+            .routing()
+            .unwrap()
+            .set_pool(
+                EMPTY,
+                &Pool {
+                    flags,
+                    choices,
+                    ..Pool::default()
+                },
+            )
+            .unwrap();
+        let nobodys = request(&live, b"GET /nobody/a HTTP/1.1\r\nHost: a\r\n\r\n");
+        live.forwards(&nobodys, READS);
+        ended(&live);
+        expect_bytes(&accept(&agent).0, &nobodys.payload);
     }
 }
 
 /// If the agent has read a request for a pool without members, it answers the request itself.
 #[test]
 fn what_is_nobody_s_stays_with_the_agent() {
-    on_own_host(|| {
-        let (live, agent) = with_agent();
-        let whole = request(&live, HERE);
-        let read = reads(&live, &agent, &whole);
-        tell(&live, &read, &whole, EMPTY);
-        send_in(&live, &whole);
-        live.expect(&[("ds_door_nobody", 1)]);
-        let doors = map_named(live.node.plane(), "doors");
-        let door = doors.lookup(&read.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
-        let door = Door::read_from_bytes(&door.unwrap().unwrap()).unwrap();
-        assert_ne!(u32::from(door.flags) & DOOR_NOBODY, 0);
-    });
+    let _host = own_host();
+    let (live, agent) = with_agent();
+    let whole = request(&live, HERE);
+    let read = reads(&live, &agent, &whole);
+    tell(&live, &read, &whole, EMPTY);
+    send_in(&live, &whole);
+    live.expect(&[("ds_door_nobody", 1)]);
+    let doors = map_named(live.node.plane(), "doors");
+    let door = doors.lookup(&read.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
+    let door = Door::read_from_bytes(&door.unwrap().unwrap()).unwrap();
+    assert_ne!(u32::from(door.flags) & DOOR_NOBODY, 0);
 }
 
 #[test]
 fn the_agent_adopts_what_an_adopt_does_not_decide() {
-    on_own_host(|| {
-        let (mut live, agent) = with_agent();
-        live.client = Client::fresh();
-        let whole = live.client.ack(COOKIE).flags("PA").payload(HERE);
-        let [first, rest] = cut(&whole, 20);
-        live.adopts(&first, READS);
-        live.forwards(&rest, FORWARDED);
-        // The ADOPT may come again, and is then a duplicate.
-        live.adopts(&first, &[("ds_duplicate", 1)]);
-        let (read, _) = accept(&agent);
-        tell(&live, &read, &whole, first_pool_of_one());
-        send_in(&live, &whole);
-        live.expect(GIVEN);
-        live.stream = accept(&live.listener).0;
-        expect_bytes(&live.stream, HERE);
-    });
+    let _host = own_host();
+    let (mut live, agent) = with_agent();
+    live.client = Client::fresh();
+    let whole = live.client.ack(COOKIE).flags("PA").payload(HERE);
+    let [first, rest] = cut(&whole, 20);
+    live.adopts(&first, READS);
+    live.forwards(&rest, FORWARDED);
+    // The ADOPT may come again, and is then a duplicate.
+    live.adopts(&first, &[("ds_duplicate", 1)]);
+    let (read, _) = accept(&agent);
+    tell(&live, &read, &whole, first_pool_of_one());
+    send_in(&live, &whole);
+    live.expect(GIVEN);
+    live.stream = accept(&live.listener).0;
+    expect_bytes(&live.stream, HERE);
 }
 
 /// The agent does not get a connection before its server has answered what came before.
 #[test]
 fn a_connection_is_read_when_it_is_quiet() {
-    on_own_host(|| {
-        let (live, agent) = with_agent();
-        live.forwards(&request(&live, HERE), LET_IN);
-        let [first, _] = cut(&request(&live, HERE), 20);
-        let early = first.clone().seq(first.seq.wrapping_add(HERE.len() as u32));
-        live.forwards(&early, WITHHELD);
-        assert!(nothing_to_accept(&agent));
-    });
+    let _host = own_host();
+    let (live, agent) = with_agent();
+    live.forwards(&request(&live, HERE), LET_IN);
+    let [first, _] = cut(&request(&live, HERE), 20);
+    let early = first.clone().seq(first.seq.wrapping_add(HERE.len() as u32));
+    live.forwards(&early, WITHHELD);
+    assert!(nothing_to_accept(&agent));
 }
 
 /// While the agent's process is killed and started again, the connection stays with its server, and nothing of it is
 /// lost.
 #[test]
 fn without_its_agent_a_connection_stays_with_its_server() {
-    on_own_host(|| {
-        let (live, agent) = with_agent();
-        drop(agent);
-        let whole = request(&live, HERE);
-        let [first, _] = cut(&whole, 20);
-        for _ in 0..2 {
-            live.forwards(&first, ABSENT);
-        }
-        assert!(has_passed(&live));
-        let agent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = agent.local_addr().unwrap().port();
-        live.node.change(|settings| settings.reader_port = port);
-        reads(&live, &agent, &whole);
-    });
+    let _host = own_host();
+    let (live, agent) = with_agent();
+    drop(agent);
+    let whole = request(&live, HERE);
+    let [first, _] = cut(&whole, 20);
+    for _ in 0..2 {
+        live.forwards(&first, ABSENT);
+    }
+    assert!(has_passed(&live));
+    let agent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = agent.local_addr().unwrap().port();
+    live.node.change(|settings| settings.reader_port = port);
+    reads(&live, &agent, &whole);
 }
 
 /// What the agent's socket acknowledges must fit into the next socket's first window. The agent refuses a longer head,
 /// and then gets the rest as well, so that its client hears the answer.
 #[test]
 fn the_agent_gets_no_more_than_another_socket_can_take() {
-    on_own_host(|| {
-        let (live, agent) = with_agent();
-        let begin = request(&live, b"GET /a HTTP/1.1\r\nX-Fill: ");
-        let most = READ_BYTES_MOST as usize;
-        live.forwards(&begin, READS);
-        ended(&live);
-        let (read, _) = accept(&agent);
-        let mut next = begin.clone().seq(end_of(&begin)).payload([b'f'; 1000]);
-        for _ in 0..most / 1000 - 1 {
-            live.forward(&next);
-            next.seq = end_of(&next);
-        }
-        live.expect(&[("ds_forwarded", most as u64 / 1000 - 1)]);
-        // The agent has room for only a part of this packet.
-        live.forwards(
-            &next,
-            &[
-                ("ds_door_cut", 1),
-                ("ds_door_waits", 1),
-                ("ds_forwarded", 1),
-            ],
-        );
-        let mut bytes = vec![0; 2 * most];
-        while read.peek(&mut bytes).unwrap() < most {}
-        next.seq = begin.seq.wrapping_add(READ_BYTES_MOST);
-        live.forwards(&next, LATER);
-        assert_eq!(read.peek(&mut bytes).unwrap(), most);
-        let answers = HaveRead {
-            flags: READ_ANSWERS as u16,
-            ..HaveRead::default()
-        };
-        let map = map_named(live.node.plane(), "have_read");
-        let socket = read.as_raw_fd().to_ne_bytes();
-        map.update(&socket, answers.as_bytes(), MapFlags::ANY)
-            .unwrap();
-        live.forwards(&next, FORWARDED);
-        while read.peek(&mut bytes).unwrap() < most + 1000 {}
-    });
+    let _host = own_host();
+    let (live, agent) = with_agent();
+    let begin = request(&live, b"GET /a HTTP/1.1\r\nX-Fill: ");
+    let most = READ_BYTES_MOST as usize;
+    live.forwards(&begin, READS);
+    ended(&live);
+    let (read, _) = accept(&agent);
+    let mut next = begin.clone().seq(end_of(&begin)).payload([b'f'; 1000]);
+    for _ in 0..most / 1000 - 1 {
+        live.forward(&next);
+        next.seq = end_of(&next);
+    }
+    live.expect(&[("ds_forwarded", most as u64 / 1000 - 1)]);
+    // The agent has room for only a part of this packet.
+    live.forwards(
+        &next,
+        &[
+            ("ds_door_cut", 1),
+            ("ds_door_waits", 1),
+            ("ds_forwarded", 1),
+        ],
+    );
+    let mut bytes = vec![0; 2 * most];
+    while read.peek(&mut bytes).unwrap() < most {}
+    next.seq = begin.seq.wrapping_add(READ_BYTES_MOST);
+    live.forwards(&next, LATER);
+    assert_eq!(read.peek(&mut bytes).unwrap(), most);
+    let answers = HaveRead {
+        flags: READ_ANSWERS as u16,
+        ..HaveRead::default()
+    };
+    let map = map_named(live.node.plane(), "have_read");
+    let socket = read.as_raw_fd().to_ne_bytes();
+    map.update(&socket, answers.as_bytes(), MapFlags::ANY)
+        .unwrap();
+    live.forwards(&next, FORWARDED);
+    while read.peek(&mut bytes).unwrap() < most + 1000 {}
 }

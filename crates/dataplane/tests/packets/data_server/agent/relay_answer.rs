@@ -14,7 +14,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::{
     cluster::{CLIENT_MAC, CS_MAC, WEB, ds},
-    host::{LOCAL_CLIENT, accept, listen, on_own_host, send_plain, until},
+    host::{LOCAL_CLIENT, accept, listen, own_host, send_plain, until},
     node::Node,
     segment::{Client, GET, IP, Segment, ethernet, ip_packet, padded, patched},
 };
@@ -100,166 +100,161 @@ fn goes_its_way(node: &Node, name: &str, frame: &[u8]) {
 
 #[test]
 fn what_a_relays_socket_waits_for_is_kept() {
-    on_own_host(|| {
-        let node = Node::ds();
-        let (relay, _server) = connect(&listen(server()), MARK_RELAY_SOCKET);
-        let plain = answer_to(&relay);
-        is_kept(&node, &plain.frame());
-        // The program looks at neither numbers nor flags, because the socket judges these.
-        for flags in ["A", "SA", "FA", "R", "RA"] {
-            is_kept(&node, &plain.clone().flags(flags).seq(77).frame());
-        }
-        is_kept(&node, &plain.clone().payload([]).frame());
-        is_kept(&node, &padded(plain.clone().payload([]).frame(), 6));
-        is_kept(&node, &plain.clone().payload(vec![b'x'; 1460]).frame());
-        is_kept(&node, &plain.clone().options([1; 40]).frame());
-        is_kept(&node, &plain.ip_options([1; 40]).options([1; 40]).frame());
-    });
+    let _host = own_host();
+    let node = Node::ds();
+    let (relay, _server) = connect(&listen(server()), MARK_RELAY_SOCKET);
+    let plain = answer_to(&relay);
+    is_kept(&node, &plain.frame());
+    // The program looks at neither numbers nor flags, because the socket judges these.
+    for flags in ["A", "SA", "FA", "R", "RA"] {
+        is_kept(&node, &plain.clone().flags(flags).seq(77).frame());
+    }
+    is_kept(&node, &plain.clone().payload([]).frame());
+    is_kept(&node, &padded(plain.clone().payload([]).frame(), 6));
+    is_kept(&node, &plain.clone().payload(vec![b'x'; 1460]).frame());
+    is_kept(&node, &plain.clone().options([1; 40]).frame());
+    is_kept(&node, &plain.ip_options([1; 40]).options([1; 40]).frame());
 }
 
 /// Answers are kept on this host in every state of the connection: while it begins, while either end closes, and in
 /// TIME_WAIT.
 #[test]
 fn in_every_state_of_the_connection() {
-    on_own_host(|| {
-        let node = Node::ds();
-        let listener = listen(server());
+    let _host = own_host();
+    let node = Node::ds();
+    let listener = listen(server());
 
-        // Nobody answers at this address, so the connection stays in SYN_SENT for as long as the test takes.
-        let beginning = socket(MARK_RELAY_SOCKET);
-        beginning.set_nonblocking(true).unwrap();
-        let silent = SocketAddrV4::new([203, 0, 113, 77].into(), 80);
-        beginning
-            .connect(&SocketAddr::V4(silent).into())
-            .expect_err("nobody is there");
-        let to = v4(beginning.local_addr().unwrap().as_socket().unwrap());
-        let syn_ack = Segment {
-            from: silent,
-            ..answer(to).flags("SA").payload([])
-        };
-        is_kept(&node, &syn_ack.frame());
+    // Nobody answers at this address, so the connection stays in SYN_SENT for as long as the test takes.
+    let beginning = socket(MARK_RELAY_SOCKET);
+    beginning.set_nonblocking(true).unwrap();
+    let silent = SocketAddrV4::new([203, 0, 113, 77].into(), 80);
+    beginning
+        .connect(&SocketAddr::V4(silent).into())
+        .expect_err("nobody is there");
+    let to = v4(beginning.local_addr().unwrap().as_socket().unwrap());
+    let syn_ack = Segment {
+        from: silent,
+        ..answer(to).flags("SA").payload([])
+    };
+    is_kept(&node, &syn_ack.frame());
 
-        let (relay, server) = connect(&listener, MARK_RELAY_SOCKET);
-        let answer = answer_to(&relay).frame();
-        relay.shutdown(std::net::Shutdown::Write).unwrap();
-        is_kept(&node, &answer); // FIN_WAIT
-        assert_eq!((&server).read(&mut [0]).unwrap(), 0);
-        drop(server);
-        assert_eq!((&relay).read(&mut [0]).unwrap(), 0);
-        drop(relay);
-        is_kept(&node, &answer); // TIME_WAIT
+    let (relay, server) = connect(&listener, MARK_RELAY_SOCKET);
+    let answer = answer_to(&relay).frame();
+    relay.shutdown(std::net::Shutdown::Write).unwrap();
+    is_kept(&node, &answer); // FIN_WAIT
+    assert_eq!((&server).read(&mut [0]).unwrap(), 0);
+    drop(server);
+    assert_eq!((&relay).read(&mut [0]).unwrap(), 0);
+    drop(relay);
+    is_kept(&node, &answer); // TIME_WAIT
 
-        let (relay, server) = connect(&listener, MARK_RELAY_SOCKET);
-        let answer = answer_to(&relay).frame();
-        drop(server);
-        assert_eq!((&relay).read(&mut [0]).unwrap(), 0);
-        is_kept(&node, &answer); // CLOSE_WAIT
-        drop(relay);
-        // The kernel ends LAST_ACK as soon as it gets to it, and then no socket waits for the packet.
-        until(|| mark_after(&node, &answer) == ANOTHER_MARK);
-        goes_its_way(&node, "closed", &answer);
-    });
+    let (relay, server) = connect(&listener, MARK_RELAY_SOCKET);
+    let answer = answer_to(&relay).frame();
+    drop(server);
+    assert_eq!((&relay).read(&mut [0]).unwrap(), 0);
+    is_kept(&node, &answer); // CLOSE_WAIT
+    drop(relay);
+    // The kernel ends LAST_ACK as soon as it gets to it, and then no socket waits for the packet.
+    until(|| mark_after(&node, &answer) == ANOTHER_MARK);
+    goes_its_way(&node, "closed", &answer);
 }
 
 #[test]
 fn what_no_relays_socket_waits_for_goes_its_way() {
-    on_own_host(|| {
-        let node = Node::ds();
-        let listener = listen(server());
-        let (relay, accepted) = connect(&listener, MARK_RELAY_SOCKET);
-        let good = answer_to(&relay);
+    let _host = own_host();
+    let node = Node::ds();
+    let listener = listen(server());
+    let (relay, accepted) = connect(&listener, MARK_RELAY_SOCKET);
+    let good = answer_to(&relay);
 
-        let others = [
-            ("without a mark", 0),
-            ("the packets' mark", MARK_RELAY_LOCAL),
-            ("another mark", ANOTHER_MARK),
-        ];
-        for (name, mark) in others {
-            let (other, server) = connect(&listener, mark);
-            let answer = answer_to(&other).frame();
-            goes_its_way(&node, name, &answer);
-            other.shutdown(std::net::Shutdown::Write).unwrap();
-            assert_eq!((&server).read(&mut [0]).unwrap(), 0);
-            drop(server);
-            assert_eq!((&other).read(&mut [0]).unwrap(), 0);
-            drop(other);
-            goes_its_way(&node, &format!("{name}, TIME_WAIT"), &answer);
-        }
+    let others = [
+        ("without a mark", 0),
+        ("the packets' mark", MARK_RELAY_LOCAL),
+        ("another mark", ANOTHER_MARK),
+    ];
+    for (name, mark) in others {
+        let (other, server) = connect(&listener, mark);
+        let answer = answer_to(&other).frame();
+        goes_its_way(&node, name, &answer);
+        other.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!((&server).read(&mut [0]).unwrap(), 0);
+        drop(server);
+        assert_eq!((&other).read(&mut [0]).unwrap(), 0);
+        drop(other);
+        goes_its_way(&node, &format!("{name}, TIME_WAIT"), &answer);
+    }
 
-        let port = |at: SocketAddrV4| SocketAddrV4::new(*at.ip(), at.port() ^ 1);
-        let host = |at: SocketAddrV4| SocketAddrV4::new(ds(1), at.port());
-        let from = |from| Segment {
-            from,
-            ..good.clone()
-        };
-        let strangers = [
-            ("from another port", from(port(good.from))),
-            ("from another host", from(host(good.from))),
-            ("to another port", good.clone().to(port(good.to))),
-            ("to another host", good.clone().to(host(good.to))),
-            // These packets find sockets that are not a relay's: the accepted one and the listener.
-            ("to the server", from(good.to).to(good.from)),
-            ("to the listener", Client::of(server()).syn()),
-        ];
-        for (name, packet) in strangers {
-            goes_its_way(&node, name, &packet.frame());
-        }
-        drop(accepted);
-    });
+    let port = |at: SocketAddrV4| SocketAddrV4::new(*at.ip(), at.port() ^ 1);
+    let host = |at: SocketAddrV4| SocketAddrV4::new(ds(1), at.port());
+    let from = |from| Segment {
+        from,
+        ..good.clone()
+    };
+    let strangers = [
+        ("from another port", from(port(good.from))),
+        ("from another host", from(host(good.from))),
+        ("to another port", good.clone().to(port(good.to))),
+        ("to another host", good.clone().to(host(good.to))),
+        // These packets find sockets that are not a relay's: the accepted one and the listener.
+        ("to the server", from(good.to).to(good.from)),
+        ("to the listener", Client::of(server()).syn()),
+    ];
+    for (name, packet) in strangers {
+        goes_its_way(&node, name, &packet.frame());
+    }
+    drop(accepted);
 }
 
 /// A handshake that has only begun has no full socket, so there is no mark to read.
 #[test]
 fn a_request_socket_is_none_of_the_relays() {
-    on_own_host(|| {
-        let node = Node::ds();
-        let listener = socket2::SockRef::from(&listen(WEB)).try_clone().unwrap();
-        listener.set_mark(MARK_RELAY_SOCKET).unwrap();
-        let client = Client::fresh();
-        send_plain(&client.syn());
-        goes_its_way(&node, "a request socket", &client.ack(1).frame());
-    });
+    let _host = own_host();
+    let node = Node::ds();
+    let listener = socket2::SockRef::from(&listen(WEB)).try_clone().unwrap();
+    listener.set_mark(MARK_RELAY_SOCKET).unwrap();
+    let client = Client::fresh();
+    send_plain(&client.syn());
+    goes_its_way(&node, "a request socket", &client.ack(1).frame());
 }
 
 /// A packet that is not surely a whole TCP segment is left alone, even if its other fields fit a relay's socket.
 #[test]
 fn what_is_malformed_goes_its_way() {
-    on_own_host(|| {
-        let node = Node::ds();
-        let (relay, _server) = connect(&listen(server()), MARK_RELAY_SOCKET);
-        let good = answer_to(&relay);
-        let frame = good.clone().payload([]).frame();
-        let at = |at: usize, bytes: &[u8]| patched(frame.clone(), IP + at, bytes);
-        let packet = good.packet();
-        let cases = [
-            ("version 6", at(0, &[0x65])),
-            ("a short IP header", at(0, &[0x44])),
-            ("longer than the frame", at(2, &[0x40, 0])),
-            ("shorter than its headers", at(2, &[0, 39])),
-            ("more fragments", at(6, &[0x20, 0])),
-            ("a later fragment", at(6, &[0, 1])),
-            ("UDP", at(9, &[17])),
-            ("a short TCP header", at(32, &[0x40])),
-            ("a long TCP header", at(32, &[0xf0])),
-            ("cut behind IP", frame[..IP + 20].to_vec()),
-            ("cut within TCP", frame[..IP + 39].to_vec()),
-            (
-                "IPv6 by its EtherType",
-                ethernet(CLIENT_MAC, CS_MAC, EtherType::IPV6, &packet),
+    let _host = own_host();
+    let node = Node::ds();
+    let (relay, _server) = connect(&listen(server()), MARK_RELAY_SOCKET);
+    let good = answer_to(&relay);
+    let frame = good.clone().payload([]).frame();
+    let at = |at: usize, bytes: &[u8]| patched(frame.clone(), IP + at, bytes);
+    let packet = good.packet();
+    let cases = [
+        ("version 6", at(0, &[0x65])),
+        ("a short IP header", at(0, &[0x44])),
+        ("longer than the frame", at(2, &[0x40, 0])),
+        ("shorter than its headers", at(2, &[0, 39])),
+        ("more fragments", at(6, &[0x20, 0])),
+        ("a later fragment", at(6, &[0, 1])),
+        ("UDP", at(9, &[17])),
+        ("a short TCP header", at(32, &[0x40])),
+        ("a long TCP header", at(32, &[0xf0])),
+        ("cut behind IP", frame[..IP + 20].to_vec()),
+        ("cut within TCP", frame[..IP + 39].to_vec()),
+        (
+            "IPv6 by its EtherType",
+            ethernet(CLIENT_MAC, CS_MAC, EtherType::IPV6, &packet),
+        ),
+        (
+            "inside another packet",
+            ethernet(
+                CLIENT_MAC,
+                CS_MAC,
+                EtherType::IPV4,
+                &ip_packet(IpNumber::IPV4, ds(0), *good.to.ip(), &packet),
             ),
-            (
-                "inside another packet",
-                ethernet(
-                    CLIENT_MAC,
-                    CS_MAC,
-                    EtherType::IPV4,
-                    &ip_packet(IpNumber::IPV4, ds(0), *good.to.ip(), &packet),
-                ),
-            ),
-        ];
-        is_kept(&node, &frame);
-        for (name, frame) in cases {
-            goes_its_way(&node, name, &frame);
-        }
-    });
+        ),
+    ];
+    is_kept(&node, &frame);
+    for (name, frame) in cases {
+        goes_its_way(&node, name, &frame);
+    }
 }

@@ -16,7 +16,7 @@ use super::owner::is_reset;
 use crate::data_server::adopt::loopback::{FORWARDED, Live, await_counted, send};
 use crate::data_server::adopt::window::{backoff_of, in_flight_of};
 use crate::{
-    host::{on_own_host, send_again},
+    host::{own_host, send_again},
     node::Counted,
     segment::{Client, Segment},
 };
@@ -88,35 +88,32 @@ fn hear_client(live: &Live) {
 
 #[test]
 fn within_the_lease_all_is_said() {
-    on_own_host(|| {
-        let live = leased();
-        write(&live.stream);
-        assert_eq!(live.response().payload(), MORE);
-    });
+    let _host = own_host();
+    let live = leased();
+    write(&live.stream);
+    assert_eq!(live.response().payload(), MORE);
 }
 
 #[test]
 fn without_a_lease_all_is_said() {
-    on_own_host(|| {
-        let live = leased();
-        live.node.change(|settings| settings.lease = 0);
-        thread::sleep(LONGER);
-        write(&live.stream);
-        assert_eq!(live.response().payload(), MORE);
-    });
+    let _host = own_host();
+    let live = leased();
+    live.node.change(|settings| settings.lease = 0);
+    thread::sleep(LONGER);
+    write(&live.stream);
+    assert_eq!(live.response().payload(), MORE);
 }
 
 /// The client's answer is forwarded here, so the connection is still this data server's.
 #[test]
 fn cut_off_it_asks_until_the_client_was_heard() {
-    on_own_host(|| {
-        let live = leased();
-        thread::sleep(LONGER);
-        write(&live.stream);
-        asks(&live);
-        hear_client(&live);
-        writes(&live);
-    });
+    let _host = own_host();
+    let live = leased();
+    thread::sleep(LONGER);
+    write(&live.stream);
+    asks(&live);
+    hear_client(&live);
+    writes(&live);
 }
 
 /// TCP does not double its timeout for what does not leave. Otherwise the retransmission after the client was heard
@@ -124,73 +121,69 @@ fn cut_off_it_asks_until_the_client_was_heard() {
 #[test]
 fn what_does_not_leave_is_tried_again_soon() {
     for is_in_flight in [false, true] {
-        on_own_host(|| {
-            send_again();
-            let live = leased();
-            if !is_in_flight {
-                thread::sleep(LONGER);
-            }
-            write(&live.stream);
-            while !live.said().payload().is_empty() {}
-            // If TCP counted no segment as in flight, it would give up after some seconds.
-            assert_eq!(in_flight_of(&live.stream), 1);
-            let before = backoff_of(&live.stream);
-            for _ in 0..3 {
-                asks(&live);
-            }
-            assert_eq!(backoff_of(&live.stream), before);
-        });
+        let _host = own_host();
+        send_again();
+        let live = leased();
+        if !is_in_flight {
+            thread::sleep(LONGER);
+        }
+        write(&live.stream);
+        while !live.said().payload().is_empty() {}
+        // If TCP counted no segment as in flight, it would give up after some seconds.
+        assert_eq!(in_flight_of(&live.stream), 1);
+        let before = backoff_of(&live.stream);
+        for _ in 0..3 {
+            asks(&live);
+        }
+        assert_eq!(backoff_of(&live.stream), before);
     }
 }
 
 /// Nothing has come from the client but the request with which its connection was adopted.
 #[test]
 fn cut_off_it_asks_before_its_first_response() {
-    on_own_host(|| {
-        let mut live = under_lease(Live::adopted());
-        live.answers = 0;
-        thread::sleep(LONGER);
-        write(&live.stream);
-        asks(&live);
-        hear_client(&live);
-        writes(&live);
-    });
+    let _host = own_host();
+    let mut live = under_lease(Live::adopted());
+    live.answers = 0;
+    thread::sleep(LONGER);
+    write(&live.stream);
+    asks(&live);
+    hear_client(&live);
+    writes(&live);
 }
 
 /// The connection server is heard again, but the client is not heard yet.
 #[test]
 fn after_a_silence_it_asks_until_the_client_was_heard() {
-    on_own_host(|| {
-        let live = leased();
-        thread::sleep(LONGER);
-        hear_connection_server(&live);
-        write(&live.stream);
-        asks(&live);
-        hear_client(&live);
-        writes(&live);
-    });
+    let _host = own_host();
+    let live = leased();
+    thread::sleep(LONGER);
+    hear_connection_server(&live);
+    write(&live.stream);
+    asks(&live);
+    hear_client(&live);
+    writes(&live);
 }
 
 #[test]
 fn taken_for_dead_it_asks_until_the_client_was_heard() {
-    on_own_host(|| {
-        for dead in [false, true] {
-            let live = leased();
-            thread::sleep(LEASE / 10);
-            let alive = Message::Alive {
-                turned: false,
-                dead,
-            };
-            send(&live.node, &alive, &live.ack());
-            await_counted(&live.node, "ds_alive");
-            if dead {
-                write(&live.stream);
-                asks(&live);
-                hear_client(&live);
-            }
-            writes(&live);
+    let _host = own_host();
+    for dead in [false, true] {
+        let live = leased();
+        thread::sleep(LEASE / 10);
+        let alive = Message::Alive {
+            turned: false,
+            dead,
+        };
+        send(&live.node, &alive, &live.ack());
+        await_counted(&live.node, "ds_alive");
+        if dead {
+            write(&live.stream);
+            asks(&live);
+            hear_client(&live);
         }
-    });
+        writes(&live);
+    }
 }
 
 /// Another data server has had the connection meanwhile, and a connection server that does not know that sends a packet
@@ -198,48 +191,46 @@ fn taken_for_dead_it_asks_until_the_client_was_heard() {
 /// the connection.
 #[test]
 fn after_a_silence_a_connection_that_went_on_elsewhere_ends() {
-    on_own_host(|| {
-        for was_silent in [false, true] {
-            let live = leased();
+    let _host = own_host();
+    for was_silent in [false, true] {
+        let live = leased();
+        live.expect(NONE);
+        if was_silent {
+            thread::sleep(LONGER);
+            hear_connection_server(&live);
             live.expect(NONE);
-            if was_silent {
-                thread::sleep(LONGER);
-                hear_connection_server(&live);
-                live.expect(NONE);
-            }
-            let ack = live.ack();
-            let more = Segment {
-                ack: ack.ack.wrapping_add(1000),
-                ..ack
-            };
-            live.forward(&more);
-            if was_silent {
-                live.expect(&[("ds_stale_ended", 1)]);
-                is_reset(&live.stream);
-                live.forwards(&more, NONE);
-            } else {
-                live.expect(FORWARDED);
-            }
         }
-    });
+        let ack = live.ack();
+        let more = Segment {
+            ack: ack.ack.wrapping_add(1000),
+            ..ack
+        };
+        live.forward(&more);
+        if was_silent {
+            live.expect(&[("ds_stale_ended", 1)]);
+            is_reset(&live.stream);
+            live.forwards(&more, NONE);
+        } else {
+            live.expect(FORWARDED);
+        }
+    }
 }
 
 /// A socket that ends while its host is cut off sends neither FIN nor RST: the client finds out with its next packet.
 #[test]
 fn cut_off_it_resets_nobody() {
-    on_own_host(|| {
-        for is_reset in [false, true] {
-            let mut live = leased();
-            if is_reset {
-                let linger = nix::libc::linger {
-                    l_onoff: 1,
-                    l_linger: 0,
-                };
-                setsockopt(&live.stream, Linger, &linger).unwrap();
-            }
-            thread::sleep(LONGER);
-            close(&mut live);
-            asks(&live);
+    let _host = own_host();
+    for is_reset in [false, true] {
+        let mut live = leased();
+        if is_reset {
+            let linger = nix::libc::linger {
+                l_onoff: 1,
+                l_linger: 0,
+            };
+            setsockopt(&live.stream, Linger, &linger).unwrap();
         }
-    });
+        thread::sleep(LONGER);
+        close(&mut live);
+        asks(&live);
+    }
 }

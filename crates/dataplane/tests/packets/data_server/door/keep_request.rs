@@ -6,7 +6,7 @@ use super::owner::{LET_IN, request};
 use crate::data_server::adopt::loopback::{COOKIE, Live, attached, expect_bytes, send_adopt};
 use crate::{
     cluster::{WEB, first_pool_of_one},
-    host::{accept, on_own_host},
+    host::{accept, own_host},
     segment::{Client, GET, Segment},
 };
 
@@ -55,17 +55,16 @@ fn requests_of_which_that_is_wanted() {
         (REST, 0, "/", Some(0)),
         (REST, 0, "/ds1/", None),
     ] {
-        on_own_host(|| {
-            let live = owned(service, route);
-            let packet = request(&live, get(target).as_bytes());
-            live.forward(&packet);
-            let counted = [LET_IN, if pool.is_some() { &[KEPT] } else { &[] }].concat();
-            live.expect(&counted);
-            match pool {
-                Some(pool) => is_kept_as(&live, &packet, pool),
-                None => assert_eq!(kept(&live, &packet), None, "{service} {route} {target}"),
-            }
-        });
+        let _host = own_host();
+        let live = owned(service, route);
+        let packet = request(&live, get(target).as_bytes());
+        live.forward(&packet);
+        let counted = [LET_IN, if pool.is_some() { &[KEPT] } else { &[] }].concat();
+        live.expect(&counted);
+        match pool {
+            Some(pool) => is_kept_as(&live, &packet, pool),
+            None => assert_eq!(kept(&live, &packet), None, "{service} {route} {target}"),
+        }
     }
 }
 
@@ -89,12 +88,11 @@ fn requests_of_every_kind() {
         (get("/").repeat(2), &[("ds_door_cut", 1)]),
     ];
     for (text, counted) in cases {
-        on_own_host(|| {
-            let live = owned(REST, 0);
-            let packet = request(&live, text.as_bytes());
-            live.forwards(&packet, &[LET_IN, counted].concat());
-            assert_eq!(kept(&live, &packet).is_some(), counted == [KEPT], "{text}");
-        });
+        let _host = own_host();
+        let live = owned(REST, 0);
+        let packet = request(&live, text.as_bytes());
+        live.forwards(&packet, &[LET_IN, counted].concat());
+        assert_eq!(kept(&live, &packet).is_some(), counted == [KEPT], "{text}");
     }
 }
 
@@ -102,31 +100,29 @@ fn requests_of_every_kind() {
 /// its response will begin.
 #[test]
 fn what_does_not_wait_for_its_answer_is_not_kept() {
-    on_own_host(|| {
-        let mut live = owned(REST, 0);
-        let first = request(&live, get("/a").as_bytes());
-        live.forwards(&first, &[LET_IN, &[KEPT]].concat());
-        live.sent += first.payload.len();
-        let second = request(&live, get("/b").as_bytes());
-        live.forwards(&second, LET_IN);
-        is_kept_as(&live, &first, 0);
-    });
+    let _host = own_host();
+    let mut live = owned(REST, 0);
+    let first = request(&live, get("/a").as_bytes());
+    live.forwards(&first, &[LET_IN, &[KEPT]].concat());
+    live.sent += first.payload.len();
+    let second = request(&live, get("/b").as_bytes());
+    live.forwards(&second, LET_IN);
+    is_kept_as(&live, &first, 0);
 }
 
 /// The request with which a connection is adopted is kept, too: its response begins with the byte that the client
 /// expects next.
 #[test]
 fn the_first_request_is_kept_too() {
-    on_own_host(|| {
-        let live = owned(REST, 0);
-        let client = Client::fresh();
-        let packet = client.get(COOKIE);
-        send_adopt(&live.node, &packet);
-        let (stream, _) = accept(&live.listener);
-        live.expect(&[("ds_adopted", 1), ("ds_door_request", 1), KEPT]);
-        expect_bytes(&stream, GET);
-        is_kept_as(&live, &packet, 0);
-        // The request kept before, of another connection, is unchanged.
-        is_kept_as(&live, &live.client.get(COOKIE), 0);
-    });
+    let _host = own_host();
+    let live = owned(REST, 0);
+    let client = Client::fresh();
+    let packet = client.get(COOKIE);
+    send_adopt(&live.node, &packet);
+    let (stream, _) = accept(&live.listener);
+    live.expect(&[("ds_adopted", 1), ("ds_door_request", 1), KEPT]);
+    expect_bytes(&stream, GET);
+    is_kept_as(&live, &packet, 0);
+    // The request kept before, of another connection, is unchanged.
+    is_kept_as(&live, &live.client.get(COOKIE), 0);
 }

@@ -18,7 +18,7 @@ use crate::data_server::handover::leave::but_echo;
 use crate::{
     blank::map_named,
     cluster::{CS, CS_MAC, ds, ds_mac, first_pool_of_one},
-    host::{nothing_to_accept, on_own_host},
+    host::{nothing_to_accept, own_host},
     lccp::{adopt, flow, short},
     node::{Counted, Node},
     segment::{Client, GET, Segment},
@@ -158,48 +158,45 @@ pub fn serves(live: &mut Live, text: &[u8]) {
 
 #[test]
 fn what_is_here_is_let_in() {
-    on_own_host(|| {
-        let mut live = owned();
-        for text in [GET, HERE, GET] {
-            serves(&mut live, text);
-        }
-        live.nothing_sent();
-    });
+    let _host = own_host();
+    let mut live = owned();
+    for text in [GET, HERE, GET] {
+        serves(&mut live, text);
+    }
+    live.nothing_sent();
 }
 
 #[test]
 fn with_a_request_for_another_the_connection_goes() {
-    on_own_host(|| {
-        let mut live = owned();
-        serves(&mut live, HERE);
-        let request = request(&live, ELSEWHERE);
-        goes_with(&live, &request);
-        ended(&live);
-        live.nothing_sent();
-        assert!(nothing_to_accept(&live.listener));
-    });
+    let _host = own_host();
+    let mut live = owned();
+    serves(&mut live, HERE);
+    let request = request(&live, ELSEWHERE);
+    goes_with(&live, &request);
+    ended(&live);
+    live.nothing_sent();
+    assert!(nothing_to_accept(&live.listener));
 }
 
 /// The connection server may not know yet that a connection has gone. What it sends here goes on to the new owner, and
 /// it is told MOVED again.
 #[test]
 fn what_comes_for_one_that_has_gone_follows_it() {
-    on_own_host(|| {
-        let live = owned();
-        let request = request(&live, ELSEWHERE);
-        goes_with(&live, &request);
-        let ack = live
-            .client
-            .later(COOKIE, GET.len() + ELSEWHERE.len(), ANSWER.len() as u32 + 7);
-        live.forwards(&request, AGAIN);
-        told_moved(&live, &request);
-        told_again(&live, &request, None);
-        for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
-            live.forwards(packet, &[("ds_door_followed", 1)]);
-            follows(&live, packet);
-        }
-        live.nothing_sent();
-    });
+    let _host = own_host();
+    let live = owned();
+    let request = request(&live, ELSEWHERE);
+    goes_with(&live, &request);
+    let ack = live
+        .client
+        .later(COOKIE, GET.len() + ELSEWHERE.len(), ANSWER.len() as u32 + 7);
+    live.forwards(&request, AGAIN);
+    told_moved(&live, &request);
+    told_again(&live, &request, None);
+    for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
+        live.forwards(packet, &[("ds_door_followed", 1)]);
+        follows(&live, packet);
+    }
+    live.nothing_sent();
 }
 
 /// Asserts that the connection server is told where the connection has gone, and that the packet is forwarded there.
@@ -220,48 +217,46 @@ pub fn follows(live: &Live, packet: &Segment) {
 /// The request comes again, and the connection goes with it once it is quiet.
 #[test]
 fn a_connection_goes_when_it_is_quiet() {
-    on_own_host(|| {
-        let mut live = owned();
-        live.forwards(&request(&live, HERE), LET_IN);
-        let before = live.request().payload(ELSEWHERE);
-        let early = before
-            .clone()
-            .seq(before.seq.wrapping_add(HERE.len() as u32));
-        live.forwards(&early, &[("ds_door_withheld", 1)]);
-        expect_bytes(&live.stream, HERE);
-        live.forwards(&early, &[("ds_door_withheld", 1)]);
-        live.write();
-        live.forwards(&early, &[("ds_door_withheld", 1)]);
-        let ack = early.ack.wrapping_add(ANSWER.len() as u32);
-        let request = Segment { ack, ..early };
-        live.forwards(&request, HANDED_ON);
-        assert!(!told_to_adopt(&live, &request));
-    });
+    let _host = own_host();
+    let mut live = owned();
+    live.forwards(&request(&live, HERE), LET_IN);
+    let before = live.request().payload(ELSEWHERE);
+    let early = before
+        .clone()
+        .seq(before.seq.wrapping_add(HERE.len() as u32));
+    live.forwards(&early, &[("ds_door_withheld", 1)]);
+    expect_bytes(&live.stream, HERE);
+    live.forwards(&early, &[("ds_door_withheld", 1)]);
+    live.write();
+    live.forwards(&early, &[("ds_door_withheld", 1)]);
+    let ack = early.ack.wrapping_add(ANSWER.len() as u32);
+    let request = Segment { ack, ..early };
+    live.forwards(&request, HANDED_ON);
+    assert!(!told_to_adopt(&live, &request));
 }
 
 /// A body is never judged as a request, whatever it says and in whatever order its packets come.
 #[test]
 fn a_body_is_no_request() {
-    on_own_host(|| {
-        let mut live = owned();
-        let head = format!(
-            "POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: {}\r\n\r\n",
-            2 * ELSEWHERE.len()
-        );
-        let head = request(&live, head.as_bytes());
-        let first = head.clone().payload(ELSEWHERE).seq(end_of(&head));
-        let second = first.clone().seq(end_of(&first));
-        live.forwards(&head, LET_IN);
-        for packet in [&second, &first, &first] {
-            live.forwards(packet, FORWARDED);
-        }
-        expect_bytes(
-            &live.stream,
-            &[&head.payload, ELSEWHERE, ELSEWHERE].concat(),
-        );
-        live.answer_another(head.payload.len() + 2 * ELSEWHERE.len());
-        live.forwards(&request(&live, ELSEWHERE), HANDED_ON);
-    });
+    let _host = own_host();
+    let mut live = owned();
+    let head = format!(
+        "POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: {}\r\n\r\n",
+        2 * ELSEWHERE.len()
+    );
+    let head = request(&live, head.as_bytes());
+    let first = head.clone().payload(ELSEWHERE).seq(end_of(&head));
+    let second = first.clone().seq(end_of(&first));
+    live.forwards(&head, LET_IN);
+    for packet in [&second, &first, &first] {
+        live.forwards(packet, FORWARDED);
+    }
+    expect_bytes(
+        &live.stream,
+        &[&head.payload, ELSEWHERE, ELSEWHERE].concat(),
+    );
+    live.answer_another(head.payload.len() + 2 * ELSEWHERE.len());
+    live.forwards(&request(&live, ELSEWHERE), HANDED_ON);
 }
 
 pub fn end_of(segment: &Segment) -> u32 {
@@ -271,53 +266,50 @@ pub fn end_of(segment: &Segment) -> u32 {
 /// If a packet holds two requests, it is cut behind the first. The second comes again, and is judged by itself.
 #[test]
 fn a_packet_is_cut_where_the_next_request_begins() {
-    on_own_host(|| {
-        // `HERE` has an even length, this request has an odd one.
-        let odd: &[u8] = b"GET /ds1/ab HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
-        for first in [HERE, odd] {
-            let mut live = owned();
-            let both = request(&live, &[first, ELSEWHERE].concat());
-            live.forwards(
-                &both,
-                &[
-                    ("ds_door_request", 1),
-                    ("ds_forwarded", 1),
-                    ("ds_door_cut", 1),
-                ],
-            );
-            expect_bytes(&live.stream, first);
-            live.answer_another(first.len());
-            live.forwards(&request(&live, ELSEWHERE), HANDED_ON);
-        }
-    });
+    let _host = own_host();
+    // `HERE` has an even length, this request has an odd one.
+    let odd: &[u8] = b"GET /ds1/ab HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
+    for first in [HERE, odd] {
+        let mut live = owned();
+        let both = request(&live, &[first, ELSEWHERE].concat());
+        live.forwards(
+            &both,
+            &[
+                ("ds_door_request", 1),
+                ("ds_forwarded", 1),
+                ("ds_door_cut", 1),
+            ],
+        );
+        expect_bytes(&live.stream, first);
+        live.answer_another(first.len());
+        live.forwards(&request(&live, ELSEWHERE), HANDED_ON);
+    }
 }
 
 /// A retransmission may hold more than what was sent first.
 #[test]
 fn what_comes_again_with_more_is_cut() {
-    on_own_host(|| {
-        let mut live = owned();
-        let first = request(&live, HERE);
-        live.forwards(&first, LET_IN);
-        expect_bytes(&live.stream, HERE);
-        let more = first.clone().payload([HERE, HERE].concat());
-        live.forwards(&more, &[("ds_forwarded", 1), ("ds_door_cut", 1)]);
-        live.forwards(&first, FORWARDED);
-        live.answer_another(HERE.len());
-    });
+    let _host = own_host();
+    let mut live = owned();
+    let first = request(&live, HERE);
+    live.forwards(&first, LET_IN);
+    expect_bytes(&live.stream, HERE);
+    let more = first.clone().payload([HERE, HERE].concat());
+    live.forwards(&more, &[("ds_forwarded", 1), ("ds_door_cut", 1)]);
+    live.forwards(&first, FORWARDED);
+    live.answer_another(HERE.len());
 }
 
 #[test]
 fn what_is_behind_a_gap_waits() {
-    on_own_host(|| {
-        let live = owned();
-        let first = request(&live, HERE);
-        let second = first.clone().seq(end_of(&first));
-        live.forwards(&second, &[("ds_door_batch", 2), ("ds_door_later", 1)]);
-        live.forwards(&first, LET_IN);
-        live.forwards(&second, LET_IN);
-        expect_bytes(&live.stream, &[HERE, HERE].concat());
-    });
+    let _host = own_host();
+    let live = owned();
+    let first = request(&live, HERE);
+    let second = first.clone().seq(end_of(&first));
+    live.forwards(&second, &[("ds_door_batch", 2), ("ds_door_later", 1)]);
+    live.forwards(&first, LET_IN);
+    live.forwards(&second, LET_IN);
+    expect_bytes(&live.stream, &[HERE, HERE].concat());
 }
 
 /// No server sees what the door cannot read. Without an agent that could read it, the connection ends.
@@ -330,90 +322,85 @@ fn what_the_door_cannot_read_ends_the_connection() {
         b"POST /ds1/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
         b"nonsense that is longer than any request\r\n\r\n",
     ];
-    on_own_host(|| {
-        for text in texts {
-            let live = owned();
-            live.forwards(&request(&live, text), &[("ds_door_unreadable", 1)]);
-            ended(&live);
-            live.nothing_sent();
-        }
-    });
+    let _host = own_host();
+    for text in texts {
+        let live = owned();
+        live.forwards(&request(&live, text), &[("ds_door_unreadable", 1)]);
+        ended(&live);
+        live.nothing_sent();
+    }
 }
 
 /// If the connection server has guessed the wrong data server, the ADOPT goes on to the right one at once, before a
 /// socket is made here.
 #[test]
 fn an_adopt_for_another_goes_on() {
-    on_own_host(|| {
-        let mut live = owned();
-        let client = Client::fresh();
-        let request = client.ack(COOKIE).flags("PA").payload(ELSEWHERE);
-        live.adopts(&request, HANDED_ON);
-        live.client = client;
-        told_moved(&live, &request);
-        let adopts = live.message_to(ds(1), ds_mac(1));
-        let Message::Adopt {
-            flow: of,
-            tcb,
-            asker,
-        } = adopts.message
-        else {
-            panic!("{adopts:?}");
-        };
-        assert_eq!(
-            (of, tcb.attempt, asker),
-            (flow(&client), 1, Some(short(CS)))
-        );
-        assert!(nothing_to_accept(&live.listener));
-        // What comes behind the ADOPT follows it.
-        let ack = client.later(COOKIE, ELSEWHERE.len(), 9);
-        live.forwards(&ack, &[("ds_door_followed", 1)]);
-    });
+    let _host = own_host();
+    let mut live = owned();
+    let client = Client::fresh();
+    let request = client.ack(COOKIE).flags("PA").payload(ELSEWHERE);
+    live.adopts(&request, HANDED_ON);
+    live.client = client;
+    told_moved(&live, &request);
+    let adopts = live.message_to(ds(1), ds_mac(1));
+    let Message::Adopt {
+        flow: of,
+        tcb,
+        asker,
+    } = adopts.message
+    else {
+        panic!("{adopts:?}");
+    };
+    assert_eq!(
+        (of, tcb.attempt, asker),
+        (flow(&client), 1, Some(short(CS)))
+    );
+    assert!(nothing_to_accept(&live.listener));
+    // What comes behind the ADOPT follows it.
+    let ack = client.later(COOKIE, ELSEWHERE.len(), 9);
+    live.forwards(&ack, &[("ds_door_followed", 1)]);
 }
 
 #[test]
 fn an_adopt_that_the_door_cannot_read_is_refused_for_all() {
-    on_own_host(|| {
-        let live = owned();
-        let client = Client::fresh();
-        let request = client
-            .ack(COOKIE)
-            .flags("PA")
-            .payload(&HERE[..HERE.len() - 2]);
-        live.adopts(&request, &[("ds_refused", 1), ("ds_door_unreadable", 1)]);
-        let refused = live.message_to(CS, CS_MAC);
-        let Message::Refused { tcb, refusal, .. } = refused.message else {
-            panic!("{refused:?}");
-        };
-        assert_eq!((tcb.attempt, refusal), (8, Refusal::Unreadable));
-        assert!(nothing_to_accept(&live.listener));
-    });
+    let _host = own_host();
+    let live = owned();
+    let client = Client::fresh();
+    let request = client
+        .ack(COOKIE)
+        .flags("PA")
+        .payload(&HERE[..HERE.len() - 2]);
+    live.adopts(&request, &[("ds_refused", 1), ("ds_door_unreadable", 1)]);
+    let refused = live.message_to(CS, CS_MAC);
+    let Message::Refused { tcb, refusal, .. } = refused.message else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((tcb.attempt, refusal), (8, Refusal::Unreadable));
+    assert!(nothing_to_accept(&live.listener));
 }
 
 /// The door also judges an ADOPT that comes again: it cuts off what is behind the first request.
 #[test]
 fn a_duplicate_of_the_adopt_is_judged_too() {
-    on_own_host(|| {
-        let live = owned();
-        live.adopts(&live.client.get(COOKIE), &[("ds_duplicate", 1)]);
-        let more = live.client.get(COOKIE).payload([GET, ELSEWHERE].concat());
-        send(&live.node, &adopt(&live.client), &more);
-        live.expect(&[("ds_duplicate", 1), ("ds_door_cut", 1)]);
-    });
+    let _host = own_host();
+    let live = owned();
+    live.adopts(&live.client.get(COOKIE), &[("ds_duplicate", 1)]);
+    let more = live.client.get(COOKIE).payload([GET, ELSEWHERE].concat());
+    send(&live.node, &adopt(&live.client), &more);
+    live.expect(&[("ds_duplicate", 1), ("ds_door_cut", 1)]);
 }
 
 /// The door has let in a request that was broken on its way, so TCP drops it. A request that comes in its place and is
 /// for another pool is not let in, whatever its length.
 #[test]
 fn another_request_in_place_of_one_that_tcp_has_dropped_is_judged() {
-    on_own_host(|| {
-        let live = owned();
-        forward_broken(&live.node, &request(&live, HERE));
-        live.expect(LET_IN);
-        live.forwards(&request(&live, ELSEWHERE), &[("ds_door_changed", 1)]);
-        live.forwards(&request(&live, HERE), FORWARDED);
-        expect_bytes(&live.stream, HERE);
-    });
+    let _host = own_host();
+    let live = owned();
+    forward_broken(&live.node, &request(&live, HERE));
+    live.expect(LET_IN);
+    live.forwards(&request(&live, ELSEWHERE), &[("ds_door_changed", 1)]);
+    live.forwards(&request(&live, HERE), FORWARDED);
+    expect_bytes(&live.stream, HERE);
 }
 
 /// A packet that was broken on its way may look like a request for another data server. Because its checksum is wrong,
@@ -421,32 +408,30 @@ fn another_request_in_place_of_one_that_tcp_has_dropped_is_judged() {
 /// request comes.
 #[test]
 fn a_connection_does_not_go_with_a_broken_request() {
-    on_own_host(|| {
-        for text in [HERE, ELSEWHERE] {
-            let live = owned();
-            forward_broken(&live.node, &request(&live, ELSEWHERE));
+    let _host = own_host();
+    for text in [HERE, ELSEWHERE] {
+        let live = owned();
+        forward_broken(&live.node, &request(&live, ELSEWHERE));
+        live.expect(HANDED_ON);
+        live.forward(&request(&live, text));
+        if text == HERE {
+            live.expect(LET_IN);
+            expect_bytes(&live.stream, HERE);
+        } else {
             live.expect(HANDED_ON);
-            live.forward(&request(&live, text));
-            if text == HERE {
-                live.expect(LET_IN);
-                expect_bytes(&live.stream, HERE);
-            } else {
-                live.expect(HANDED_ON);
-                ended(&live);
-            }
+            ended(&live);
         }
-    });
+    }
 }
 
 /// A connection that began before its service had doors has none: it ends with its next data.
 #[test]
 fn a_connection_without_a_door_ends() {
-    on_own_host(|| {
-        let live = owned();
-        let doors = map_named(live.node.plane(), "doors");
-        let storage = live.stream.as_raw_fd().to_ne_bytes();
-        doors.delete(&storage).unwrap();
-        live.forwards(&request(&live, HERE), &[("ds_door_unknown", 1)]);
-        ended(&live);
-    });
+    let _host = own_host();
+    let live = owned();
+    let doors = map_named(live.node.plane(), "doors");
+    let storage = live.stream.as_raw_fd().to_ne_bytes();
+    doors.delete(&storage).unwrap();
+    live.forwards(&request(&live, HERE), &[("ds_door_unknown", 1)]);
+    ended(&live);
 }

@@ -10,7 +10,7 @@ use super::owner::{ELSEWHERE, HERE, ended, goes_with, lets_in, node, request, se
 use crate::data_server::{adopt::loopback::Live, handover::leave::members};
 use crate::{
     cluster::{WEB, first_pool_of_one, key},
-    host::on_own_host,
+    host::own_host,
 };
 
 /// An owned connection of a service with these flags. The pool of the service's large content has data server 1 alone.
@@ -35,46 +35,42 @@ fn large(live: &Live, path: &str) {
 
 #[test]
 fn large_content_that_no_route_takes_has_a_pool_of_its_own() {
-    on_own_host(|| {
-        let mut live = owned(SERVICE_PATHS | SERVICE_SIZES);
-        large(&live, "/film");
-        serves(&mut live, b"GET /small HTTP/1.1\r\nHost: x\r\n\r\n");
-        goes_with(
-            &live,
-            &request(&live, b"GET /film?a HTTP/1.1\r\nHost: x\r\n\r\n"),
-        );
-        ended(&live);
-    });
+    let _host = own_host();
+    let mut live = owned(SERVICE_PATHS | SERVICE_SIZES);
+    large(&live, "/film");
+    serves(&mut live, b"GET /small HTTP/1.1\r\nHost: x\r\n\r\n");
+    goes_with(
+        &live,
+        &request(&live, b"GET /film?a HTTP/1.1\r\nHost: x\r\n\r\n"),
+    );
+    ended(&live);
 }
 
 #[test]
 fn a_route_is_asked_before_sizes_are() {
-    on_own_host(|| {
-        let live = owned(SERVICE_PATHS | SERVICE_SIZES);
-        large(&live, "/ds1/a");
-        lets_in(&live, HERE);
-    });
+    let _host = own_host();
+    let live = owned(SERVICE_PATHS | SERVICE_SIZES);
+    large(&live, "/ds1/a");
+    lets_in(&live, HERE);
 }
 
 /// This data server sends nothing when it ends the connection. The connection server resets the client, which tries
 /// again.
 #[test]
 fn where_connections_stay_one_ends_with_a_request_for_another_pool() {
-    on_own_host(|| {
-        let mut live = owned(SERVICE_PATHS | SERVICE_STAYS);
-        serves(&mut live, HERE);
-        live.forwards(&request(&live, ELSEWHERE), &[("ds_door_fixed", 1)]);
-        ended(&live);
-        live.nothing_sent();
-    });
+    let _host = own_host();
+    let mut live = owned(SERVICE_PATHS | SERVICE_STAYS);
+    serves(&mut live, HERE);
+    live.forwards(&request(&live, ELSEWHERE), &[("ds_door_fixed", 1)]);
+    ended(&live);
+    live.nothing_sent();
 }
 
 #[test]
 fn where_connections_stay_they_do_so_at_one_that_drains() {
-    on_own_host(|| {
-        let mut live = owned(SERVICE_STAYS);
-        serves(&mut live, HERE);
-        members(&live, 0b10);
-        lets_in(&live, HERE);
-    });
+    let _host = own_host();
+    let mut live = owned(SERVICE_STAYS);
+    serves(&mut live, HERE);
+    members(&live, 0b10);
+    lets_in(&live, HERE);
 }

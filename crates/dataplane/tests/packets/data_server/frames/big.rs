@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::data_server::adopt::loopback::{attached, judges_nothing, owns};
 use crate::{
     cluster::{ARRIVES_AT, CLUSTER, WEB},
-    host::{LOCAL_CLIENT, accept, connect, listen, on_own_host},
+    host::{LOCAL_CLIENT, accept, connect, listen, own_host},
 };
 
 const BYTES: usize = 16 << 20;
@@ -51,11 +51,10 @@ fn set_link(index: u32, attributes: &[(u16, u32)]) {
 
 /// Runs the test where the kernel may send about three times as much at once on the loopback as its MTU of 65536.
 fn with_big_packets(test: impl FnOnce() + Send) {
-    on_own_host(|| {
-        let most = [IFLA_GSO_IPV4_MAX_SIZE, IFLA_GRO_IPV4_MAX_SIZE].map(|sort| (sort, 190_000));
-        set_link(ARRIVES_AT, &most);
-        test();
-    });
+    let _host = own_host();
+    let most = [IFLA_GSO_IPV4_MAX_SIZE, IFLA_GRO_IPV4_MAX_SIZE].map(|sort| (sort, 190_000));
+    set_link(ARRIVES_AT, &most);
+    test();
 }
 
 /// Sends [`BYTES`] bytes from one end to the other. Returns the length of the longest packet that a tap on the loopback

@@ -7,7 +7,7 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{
     cluster::{CS, CS_MAC, ds, ds_mac, key, mapped, other_key},
-    host::on_own_host,
+    host::own_host,
     lccp::{INNER, TO_DS, adopt, seal, shift, to_ds, to_ds_raw},
     node::{Counted, Drop, Node, Pass, Redirect, Verdict},
     segment::{Client, IP, Segment, ethernet, ip_packet, ip_packet_with_options, patched},
@@ -270,105 +270,100 @@ const CASES: &[Case] = &[
 
 #[test]
 fn every_check() {
-    on_own_host(|| {
-        let node = Node::ds();
-        for case in CASES {
-            let client = Client::fresh();
-            let mut packet = client.get(7).options([]).payload("GET").packet();
-            (case.carried)(&mut packet);
-            let mut header = good(&node, &client);
-            (case.before)(&mut header);
-            seal(&mut header, &key().lccp(), TO_DS, &packet);
-            let mut message = [header.as_bytes(), &packet].concat();
-            (case.after)(&mut message);
-            let frame = to_ds_raw(&message);
-            let seen = node.run(&frame);
-            seen.check(case.verdict, case.counted)
-                .unwrap_or_else(|error| panic!("{}: {error}", case.name));
-            if case.verdict == Pass {
-                assert_eq!(seen.frame, frame, "{}", case.name);
-            }
+    let _host = own_host();
+    let node = Node::ds();
+    for case in CASES {
+        let client = Client::fresh();
+        let mut packet = client.get(7).options([]).payload("GET").packet();
+        (case.carried)(&mut packet);
+        let mut header = good(&node, &client);
+        (case.before)(&mut header);
+        seal(&mut header, &key().lccp(), TO_DS, &packet);
+        let mut message = [header.as_bytes(), &packet].concat();
+        (case.after)(&mut message);
+        let frame = to_ds_raw(&message);
+        let seen = node.run(&frame);
+        seen.check(case.verdict, case.counted)
+            .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        if case.verdict == Pass {
+            assert_eq!(seen.frame, frame, "{}", case.name);
         }
-    });
+    }
 }
 
 /// A message that was seen on its way is valid neither for another receiver nor from another sender.
 #[test]
 fn a_message_is_bound_to_its_sender_and_receiver() {
-    on_own_host(|| {
-        let node = Node::ds();
-        let client = Client::fresh();
-        let packet = client.get(7).packet();
-        let at = |from, to| {
-            let message = encode(&adopt(&client), &packet, node.now(), &key().lccp(), TO_DS);
-            let packet = ip_packet(IpNumber(253), from, to, &message);
-            node.change(|settings| settings.address = mapped(to));
-            node.run(&ethernet(CS_MAC, ds_mac(0), EtherType::IPV4, &packet))
-        };
-        at(CS, ds(0)).expect(Redirect, GOOD.counted);
-        at(CS, ds(1)).expect(Drop, TAG);
-        at(ds(2), ds(0)).expect(Drop, TAG);
-        at(ds(0), CS).expect(Drop, TAG);
-    });
+    let _host = own_host();
+    let node = Node::ds();
+    let client = Client::fresh();
+    let packet = client.get(7).packet();
+    let at = |from, to| {
+        let message = encode(&adopt(&client), &packet, node.now(), &key().lccp(), TO_DS);
+        let packet = ip_packet(IpNumber(253), from, to, &message);
+        node.change(|settings| settings.address = mapped(to));
+        node.run(&ethernet(CS_MAC, ds_mac(0), EtherType::IPV4, &packet))
+    };
+    at(CS, ds(0)).expect(Redirect, GOOD.counted);
+    at(CS, ds(1)).expect(Drop, TAG);
+    at(ds(2), ds(0)).expect(Drop, TAG);
+    at(ds(0), CS).expect(Drop, TAG);
 }
 
 /// The program notes whose clock is wrong, and by how much.
 #[test]
 fn a_stale_sender_is_noted() {
-    on_own_host(|| {
-        let node = Node::ds();
-        let client = Client::fresh();
-        let mut header = good(&node, &client);
-        shift(&mut header, 3600);
-        let packet = client.get(7).packet();
-        seal(&mut header, &key().lccp(), TO_DS, &packet);
-        let message = [header.as_bytes(), &packet].concat();
-        node.run(&to_ds_raw(&message))
-            .expect(Drop, &[("lccp_stale", 1)]);
-        let senders = node.plane().stale_senders().unwrap();
-        let ahead = senders[&CS].ahead_ns / 1_000_000_000;
-        assert!((3500..=3600).contains(&ahead), "{senders:?}");
-    });
+    let _host = own_host();
+    let node = Node::ds();
+    let client = Client::fresh();
+    let mut header = good(&node, &client);
+    shift(&mut header, 3600);
+    let packet = client.get(7).packet();
+    seal(&mut header, &key().lccp(), TO_DS, &packet);
+    let message = [header.as_bytes(), &packet].concat();
+    node.run(&to_ds_raw(&message))
+        .expect(Drop, &[("lccp_stale", 1)]);
+    let senders = node.plane().stale_senders().unwrap();
+    let ahead = senders[&CS].ahead_ns / 1_000_000_000;
+    assert!((3500..=3600).contains(&ahead), "{senders:?}");
 }
 
 #[test]
 fn keys() {
-    on_own_host(|| {
-        let node = Node::ds();
-        let client = Client::fresh();
-        let run_under = |key: LccpKey| {
-            let mut header = good(&node, &client);
-            let packet = client.get(7).packet();
-            seal(&mut header, &key, TO_DS, &packet);
-            let message = [header.as_bytes(), &packet].concat();
-            node.run(&to_ds_raw(&message))
-        };
-        run_under(key().lccp()).expect(Redirect, GOOD.counted);
-        run_under(other_key().lccp()).expect(Drop, TAG);
-        run_under(LccpKey::from_words([0, 0])).expect(Drop, TAG);
+    let _host = own_host();
+    let node = Node::ds();
+    let client = Client::fresh();
+    let run_under = |key: LccpKey| {
+        let mut header = good(&node, &client);
+        let packet = client.get(7).packet();
+        seal(&mut header, &key, TO_DS, &packet);
+        let message = [header.as_bytes(), &packet].concat();
+        node.run(&to_ds_raw(&message))
+    };
+    run_under(key().lccp()).expect(Redirect, GOOD.counted);
+    run_under(other_key().lccp()).expect(Drop, TAG);
+    run_under(LccpKey::from_words([0, 0])).expect(Drop, TAG);
 
-        node.share(other_key().lccp(), Some(key().lccp()));
-        run_under(key().lccp()).expect(Redirect, GOOD.counted);
-        run_under(other_key().lccp()).expect(Redirect, GOOD.counted);
-        run_under(LccpKey::from_words([3, 4])).expect(Drop, TAG);
-    });
+    node.share(other_key().lccp(), Some(key().lccp()));
+    run_under(key().lccp()).expect(Redirect, GOOD.counted);
+    run_under(other_key().lccp()).expect(Redirect, GOOD.counted);
+    run_under(LccpKey::from_words([3, 4])).expect(Drop, TAG);
 }
 
 /// IPv6 flows are not supported. The first bytes of an IPv6 address must not be ignored, because the last four would
 /// then be taken for an IPv4 address.
 #[test]
 fn an_ipv6_flow_is_not_its_last_four_bytes() {
-    on_own_host(|| {
-        let node = Node::ds();
-        let client = Client::fresh();
-        let mut header = good(&node, &client);
-        header.flow.client = mapped(*client.address.ip());
-        header.flow.client[0] = 0x20;
-        let packet = client.get(7).packet();
-        seal(&mut header, &key().lccp(), TO_DS, &packet);
-        let message = [header.as_bytes(), &packet].concat();
-        node.run(&to_ds_raw(&message)).expect(Drop, MISMATCH);
-    });
+    let _host = own_host();
+    let node = Node::ds();
+    let client = Client::fresh();
+    let mut header = good(&node, &client);
+    header.flow.client = mapped(*client.address.ip());
+    header.flow.client[0] = 0x20;
+    let packet = client.get(7).packet();
+    seal(&mut header, &key().lccp(), TO_DS, &packet);
+    let message = [header.as_bytes(), &packet].concat();
+    node.run(&to_ds_raw(&message)).expect(Drop, MISMATCH);
 }
 
 #[test]
@@ -421,21 +416,20 @@ fn what_is_for_the_connection_server_of_this_node_passes() {
 /// Packets with IP and TCP options are opened where their payload really begins.
 #[test]
 fn every_header_length() {
-    on_own_host(|| {
-        let node = Node::ds();
-        for words in 0..=10 {
-            for options in 0..=10 {
-                let client = Client::fresh();
-                let packet: Segment = client.get(7);
-                let packet = packet
-                    .ip_options(vec![1; 4 * words])
-                    .options(vec![1; 4 * options]);
-                let frame = to_ds(&adopt(&client), node.now(), &packet.packet());
-                let seen = node.run(&frame).expect(Redirect, GOOD.counted);
-                assert_eq!(seen.frame[INNER..], packet.packet());
-            }
+    let _host = own_host();
+    let node = Node::ds();
+    for words in 0..=10 {
+        for options in 0..=10 {
+            let client = Client::fresh();
+            let packet: Segment = client.get(7);
+            let packet = packet
+                .ip_options(vec![1; 4 * words])
+                .options(vec![1; 4 * options]);
+            let frame = to_ds(&adopt(&client), node.now(), &packet.packet());
+            let seen = node.run(&frame).expect(Redirect, GOOD.counted);
+            assert_eq!(seen.frame[INNER..], packet.packet());
         }
-    });
+    }
 }
 
 fn good(node: &Node, client: &Client) -> LccpHeader {

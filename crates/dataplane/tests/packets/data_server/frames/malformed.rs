@@ -2,6 +2,7 @@
 
 use crate::{
     cluster::key,
+    host::own_host,
     lccp::{adopt, tag_again, to_ds},
     node::{Counted, Drop, Node, Pass, Redirect, Verdict},
     segment::{Client, IP, Segment, TCP, patched},
@@ -111,28 +112,27 @@ fn an_adopt_cut_at_every_byte() {
 /// The ADOPT is cut, and the length in its IP header is set to what is left, so that the header is right.
 #[test]
 fn shorter_adopts_that_do_not_lie() {
-    crate::host::on_own_host(|| {
-        let node = Node::ds();
-        let client = Client::fresh();
-        let frame = to_ds(&adopt(&client), node.now(), &client.get(7).packet());
-        for length in IP_HEADER_ENDS..=frame.len() {
-            let total = (length - IP) as u16;
-            let mut frame = patched(frame[..length].to_vec(), IP + 2, &total.to_be_bytes());
-            if total >= 100 {
-                tag_again(&mut frame, &key().lccp());
-            }
-            let (verdict, counted): (_, &[_]) = if total < 100 {
-                (Drop, &[("lccp_short", 1)])
-            } else if length < client.get(7).frame().len() + 100 {
-                (Drop, &[("lccp_mismatch", 1)])
-            } else {
-                (Redirect, &[("ds_refused", 1)])
-            };
-            node.run(&frame)
-                .check(verdict, counted)
-                .unwrap_or_else(|error| panic!("cut at {length}: {error}"));
+    let _host = own_host();
+    let node = Node::ds();
+    let client = Client::fresh();
+    let frame = to_ds(&adopt(&client), node.now(), &client.get(7).packet());
+    for length in IP_HEADER_ENDS..=frame.len() {
+        let total = (length - IP) as u16;
+        let mut frame = patched(frame[..length].to_vec(), IP + 2, &total.to_be_bytes());
+        if total >= 100 {
+            tag_again(&mut frame, &key().lccp());
         }
-    });
+        let (verdict, counted): (_, &[_]) = if total < 100 {
+            (Drop, &[("lccp_short", 1)])
+        } else if length < client.get(7).frame().len() + 100 {
+            (Drop, &[("lccp_mismatch", 1)])
+        } else {
+            (Redirect, &[("ds_refused", 1)])
+        };
+        node.run(&frame)
+            .check(verdict, counted)
+            .unwrap_or_else(|error| panic!("cut at {length}: {error}"));
+    }
 }
 
 /// Cuts the frame at every byte behind the IP header. A test run takes no shorter frame of IPv4.

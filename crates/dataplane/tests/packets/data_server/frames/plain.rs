@@ -6,7 +6,7 @@ use etherparse::{EtherType, IpNumber};
 
 use crate::{
     cluster::{CLUSTER, CS, CS_MAC, SMTP, WEB, ds_mac},
-    host::{LOCAL_CLIENT, connect, listen, on_own_host},
+    host::{LOCAL_CLIENT, connect, listen, own_host},
     node::{Counted, Drop, Node, Pass},
     segment::{Client, GET, Segment, ethernet, ip_packet},
     table::{self, Case, Out},
@@ -20,13 +20,15 @@ const DELIVERED: Counted<'_> = &[("ds_delivered", 1)];
 /// [`crate::data_server::handover::none`].
 #[test]
 fn without_a_socket_silence() {
-    on_own_host(|| without_a_connection(None));
+    let _host = own_host();
+    without_a_connection(None);
 }
 
 #[test]
 fn with_a_listener_alone_silence_too() {
     for at in [WEB, SocketAddrV4::new([0, 0, 0, 0].into(), 80)] {
-        on_own_host(|| without_a_connection(Some(listen(at))));
+        let _host = own_host();
+        without_a_connection(Some(listen(at)));
     }
 }
 
@@ -55,55 +57,53 @@ fn without_a_connection(_listener: Option<TcpListener>) {
 
 #[test]
 fn a_connection_gets_its_packets() {
-    on_own_host(|| {
-        let listener = listen(WEB);
-        let connection = connect(&listener, WEB);
-        let of = |packet: Segment| Segment {
-            from: connection.from,
-            ..packet
-        };
-        let ack = of(Client::fresh().later(7, 100, 100));
-        let cases = [
-            ("ACK", ack.clone()),
-            ("data", ack.clone().flags("PA").payload(GET)),
-            ("FIN", ack.clone().flags("FA")),
-            ("RST", ack.clone().flags("R")),
-            ("SYN, which the kernel challenges", ack.clone().flags("S")),
-            ("IP options", ack.ip_options([1; 40])),
-        ]
-        .map(|(name, packet)| Case {
-            name,
-            input: packet.frame(),
-            verdict: Pass,
-            out: Out::Same,
-            counted: DELIVERED,
-        });
-        let node = Node::ds();
-        table::run(&node, cases.into());
-
-        let mut stranger = of(Client::fresh().later(7, 100, 100));
-        stranger.from.set_port(connection.from.port() ^ 1);
-        node.run(&stranger.frame()).expect(Drop, NO_SOCKET);
+    let _host = own_host();
+    let listener = listen(WEB);
+    let connection = connect(&listener, WEB);
+    let of = |packet: Segment| Segment {
+        from: connection.from,
+        ..packet
+    };
+    let ack = of(Client::fresh().later(7, 100, 100));
+    let cases = [
+        ("ACK", ack.clone()),
+        ("data", ack.clone().flags("PA").payload(GET)),
+        ("FIN", ack.clone().flags("FA")),
+        ("RST", ack.clone().flags("R")),
+        ("SYN, which the kernel challenges", ack.clone().flags("S")),
+        ("IP options", ack.ip_options([1; 40])),
+    ]
+    .map(|(name, packet)| Case {
+        name,
+        input: packet.frame(),
+        verdict: Pass,
+        out: Out::Same,
+        counted: DELIVERED,
     });
+    let node = Node::ds();
+    table::run(&node, cases.into());
+
+    let mut stranger = of(Client::fresh().later(7, 100, 100));
+    stranger.from.set_port(connection.from.port() ^ 1);
+    node.run(&stranger.frame()).expect(Drop, NO_SOCKET);
 }
 
 /// The last ACK of a connection that the server has closed goes to the connection's TIME_WAIT.
 #[test]
 fn time_wait_gets_its_packets() {
-    on_own_host(|| {
-        let listener = listen(WEB);
-        let connection = connect(&listener, WEB);
-        drop(connection.server);
-        drop(connection.client);
-        let packet = Segment {
-            from: connection.from,
-            ..Client::fresh().later(7, 100, 100)
-        };
-        Node::ds()
-            .run(&packet.frame())
-            .expect(Pass, DELIVERED)
-            .untouched();
-    });
+    let _host = own_host();
+    let listener = listen(WEB);
+    let connection = connect(&listener, WEB);
+    drop(connection.server);
+    drop(connection.client);
+    let packet = Segment {
+        from: connection.from,
+        ..Client::fresh().later(7, 100, 100)
+    };
+    Node::ds()
+        .run(&packet.frame())
+        .expect(Pass, DELIVERED)
+        .untouched();
 }
 
 #[test]
@@ -148,12 +148,11 @@ fn what_is_not_for_a_service_passes() {
 /// A packet from the connection server's own address is treated like any other.
 #[test]
 fn a_packet_from_a_node_is_like_any_other() {
-    on_own_host(|| {
-        let from = SocketAddrV4::new(CS, 40_000);
-        let packet = Segment {
-            from,
-            ..Client::fresh().later(7, 1, 1)
-        };
-        Node::ds().run(&packet.frame()).expect(Drop, NO_SOCKET);
-    });
+    let _host = own_host();
+    let from = SocketAddrV4::new(CS, 40_000);
+    let packet = Segment {
+        from,
+        ..Client::fresh().later(7, 1, 1)
+    };
+    Node::ds().run(&packet.frame()).expect(Drop, NO_SOCKET);
 }

@@ -11,7 +11,7 @@ use crate::data_server::adopt::loopback::{COOKIE, FORWARDED, Live, expect_bytes,
 use crate::data_server::door::owner::LET_IN;
 use crate::{
     cluster::{CS, CS_MAC, WEB, ds, ds_mac, key, peer},
-    host::{accept, listen, on_own_host, send_lccp},
+    host::{accept, listen, own_host, send_lccp},
     lccp::{TO_DS, adopt, claim, flow, linux_tcb, opened, seal, sent, to_ds, to_ds_raw},
     node::{Counted, Drop, Node, Redirect},
     segment::{Client, GET, Segment},
@@ -48,19 +48,18 @@ fn ring(node: &Node, next: std::net::Ipv4Addr, length: u16) {
 /// A packet that the door has to judge goes back to the connection server with the answer, and comes again from there.
 #[test]
 fn who_has_it_says_so_and_lets_nothing_in_unjudged() {
-    on_own_host(|| {
-        let live = Live::answered();
-        in_ring(&live.node);
-        way_out(&live);
-        for packet in [live.ack(), live.request()] {
-            send(&live.node, &claim(&live.client, 0), &packet);
-            live.expect(CLAIMED);
-            assert_eq!(moved(&live, &packet), linux_tcb());
-        }
-        live.stream.set_nonblocking(true).unwrap();
-        let error = (&live.stream).read(&mut [0]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::WouldBlock);
-    });
+    let _host = own_host();
+    let live = Live::answered();
+    in_ring(&live.node);
+    way_out(&live);
+    for packet in [live.ack(), live.request()] {
+        send(&live.node, &claim(&live.client, 0), &packet);
+        live.expect(CLAIMED);
+        assert_eq!(moved(&live, &packet), linux_tcb());
+    }
+    live.stream.set_nonblocking(true).unwrap();
+    let error = (&live.stream).read(&mut [0]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
 }
 
 /// MOVED says of a connection what its ADOPT said, whatever options the client has.
@@ -82,27 +81,26 @@ fn of_every_kind_of_client() {
         ..linux_tcb()
     };
     for tcb in [linux_tcb(), bare, scaled] {
-        on_own_host(|| {
-            let mut live = Live::answered();
-            in_ring(&live.node);
-            way_out(&live);
-            let client = Client::fresh();
-            let mut message = adopt(&client);
-            if let Message::Adopt { tcb: part, .. } = &mut message {
-                *part = tcb;
-            }
-            send(&live.node, &message, &client.get(COOKIE));
-            let (stream, _) = accept(&live.listener);
-            live.expect(ADOPTED);
-            (live.client, live.stream) = (client, stream);
-            let next = client
-                .later(COOKIE, GET.len(), 0)
-                .flags("PA")
-                .payload("more");
-            send(&live.node, &claim(&client, 2), &next);
-            live.expect(CLAIMED);
-            assert_eq!(moved(&live, &next), tcb);
-        });
+        let _host = own_host();
+        let mut live = Live::answered();
+        in_ring(&live.node);
+        way_out(&live);
+        let client = Client::fresh();
+        let mut message = adopt(&client);
+        if let Message::Adopt { tcb: part, .. } = &mut message {
+            *part = tcb;
+        }
+        send(&live.node, &message, &client.get(COOKIE));
+        let (stream, _) = accept(&live.listener);
+        live.expect(ADOPTED);
+        (live.client, live.stream) = (client, stream);
+        let next = client
+            .later(COOKIE, GET.len(), 0)
+            .flags("PA")
+            .payload("more");
+        send(&live.node, &claim(&client, 2), &next);
+        live.expect(CLAIMED);
+        assert_eq!(moved(&live, &next), tcb);
     }
 }
 
@@ -120,15 +118,14 @@ fn whatever_is_of_the_connection() {
         },
     ];
     for kind in kinds {
-        on_own_host(|| {
-            let live = Live::answered();
-            in_ring(&live.node);
-            way_out(&live);
-            let packet = kind(&live);
-            send(&live.node, &claim(&live.client, 0), &packet);
-            live.expect(CLAIMED);
-            assert_eq!(moved(&live, &packet), linux_tcb());
-        });
+        let _host = own_host();
+        let live = Live::answered();
+        in_ring(&live.node);
+        way_out(&live);
+        let packet = kind(&live);
+        send(&live.node, &claim(&live.client, 0), &packet);
+        live.expect(CLAIMED);
+        assert_eq!(moved(&live, &packet), linux_tcb());
     }
 }
 
@@ -136,19 +133,18 @@ fn whatever_is_of_the_connection() {
 /// the server would then read something else than what the door judges.
 #[test]
 fn nothing_passes_the_door_by_it() {
-    on_own_host(|| {
-        let live = Live::answered();
-        in_ring(&live.node);
-        way_out(&live);
-        let end = live.ack().flags("FAU");
-        send(&live.node, &claim(&live.client, 0), &end);
-        live.expect(CLAIMED);
-        assert_eq!(moved(&live, &end), linux_tcb());
-        live.stream.set_nonblocking(true).unwrap();
-        let error = (&live.stream).read(&mut [0]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::WouldBlock);
-        live.forwards(&end, FORWARDED);
-    });
+    let _host = own_host();
+    let live = Live::answered();
+    in_ring(&live.node);
+    way_out(&live);
+    let end = live.ack().flags("FAU");
+    send(&live.node, &claim(&live.client, 0), &end);
+    live.expect(CLAIMED);
+    assert_eq!(moved(&live, &end), linux_tcb());
+    live.stream.set_nonblocking(true).unwrap();
+    let error = (&live.stream).read(&mut [0]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    live.forwards(&end, FORWARDED);
 }
 
 /// A RST, with or without an acknowledgement, ends the socket. The connection server gets no answer, because it needs
@@ -156,75 +152,71 @@ fn nothing_passes_the_door_by_it() {
 #[test]
 fn a_rst_ends_the_connection() {
     for flags in ["R", "RA"] {
-        on_own_host(|| {
-            let live = Live::answered();
-            in_ring(&live.node);
-            way_out(&live);
-            let mut rst = live.request().flags(flags).payload("");
-            if flags == "R" {
-                rst.ack = 0;
-            }
-            send(&live.node, &claim(&live.client, 0), &rst);
-            live.expect(CLAIMED);
-            let error = (&live.stream).read(&mut [0]).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{flags}");
-            live.nothing_sent();
-        });
+        let _host = own_host();
+        let live = Live::answered();
+        in_ring(&live.node);
+        way_out(&live);
+        let mut rst = live.request().flags(flags).payload("");
+        if flags == "R" {
+            rst.ack = 0;
+        }
+        send(&live.node, &claim(&live.client, 0), &rst);
+        live.expect(CLAIMED);
+        let error = (&live.stream).read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{flags}");
+        live.nothing_sent();
     }
 }
 
 /// A CLAIM with a RST goes around like any other, but the last data server does not answer it.
 #[test]
 fn a_rst_of_nobodys_connection() {
-    on_own_host(|| {
-        let node = Node::ds();
-        in_ring(&node);
-        let client = Client::fresh();
-        let rst = client.later(7, 100, 100).flags("R").packet();
-        let ask = |asked| to_ds(&claim(&client, asked), node.now(), &rst);
-        node.run(&ask(0)).expect(Redirect, PASSED_ON);
-        node.run(&ask(2)).expect(Drop, UNCLAIMED);
-    });
+    let _host = own_host();
+    let node = Node::ds();
+    in_ring(&node);
+    let client = Client::fresh();
+    let rst = client.later(7, 100, 100).flags("R").packet();
+    let ask = |asked| to_ds(&claim(&client, asked), node.now(), &rst);
+    node.run(&ask(0)).expect(Redirect, PASSED_ON);
+    node.run(&ask(2)).expect(Drop, UNCLAIMED);
 }
 
 /// A packet that has come without its data is not delivered: the answer only says where the connection is.
 #[test]
 fn without_its_data_it_is_only_answered() {
-    on_own_host(|| {
-        let live = Live::answered();
-        in_ring(&live.node);
-        way_out(&live);
-        let headers = live.request().payload("");
-        send_headers(&live.node, &live.client, &headers);
-        live.expect(CLAIMED);
-        assert_eq!(moved_as(&live, &headers), (linux_tcb(), true));
-        // After that the data itself comes.
-        live.forwards(&live.request(), LET_IN);
-        expect_bytes(&live.stream, GET);
-    });
+    let _host = own_host();
+    let live = Live::answered();
+    in_ring(&live.node);
+    way_out(&live);
+    let headers = live.request().payload("");
+    send_headers(&live.node, &live.client, &headers);
+    live.expect(CLAIMED);
+    assert_eq!(moved_as(&live, &headers), (linux_tcb(), true));
+    // After that the data itself comes.
+    live.forwards(&live.request(), LET_IN);
+    expect_bytes(&live.stream, GET);
 }
 
 /// A data server that does not have the connection passes on that the data is missing. The answer that nobody has the
 /// connection does not say so.
 #[test]
 fn without_its_data_it_goes_around() {
-    on_own_host(|| {
-        let node = Node::ds();
-        in_ring(&node);
-        let client = Client::fresh();
-        let packet = client.later(7, 100, 100);
-        let mut header = header_of(&node, &claim(&client, 0));
-        header.flags = LCCP_FLAG_HEADERS as u8;
-        seal(&mut header, &key().lccp(), TO_DS, &packet.packet());
-        let body = [header.as_bytes(), &packet.packet()].concat();
-        let seen = node.run(&to_ds_raw(&body)).expect(Redirect, PASSED_ON);
-        assert_eq!(seen.packet().body[3], LCCP_FLAG_HEADERS as u8);
-        header.tcb.attempt = 2;
-        seal(&mut header, &key().lccp(), TO_DS, &packet.packet());
-        let body = [header.as_bytes(), &packet.packet()].concat();
-        let seen = node.run(&to_ds_raw(&body)).expect(Redirect, UNCLAIMED);
-        assert_eq!(sent(&node, &seen).packet, packet.packet());
-    });
+    let _host = own_host();
+    let node = Node::ds();
+    in_ring(&node);
+    let client = Client::fresh();
+    let packet = client.later(7, 100, 100);
+    let mut header = header_of(&node, &claim(&client, 0));
+    header.flags = LCCP_FLAG_HEADERS as u8;
+    seal(&mut header, &key().lccp(), TO_DS, &packet.packet());
+    let body = [header.as_bytes(), &packet.packet()].concat();
+    let seen = node.run(&to_ds_raw(&body)).expect(Redirect, PASSED_ON);
+    assert_eq!(seen.packet().body[3], LCCP_FLAG_HEADERS as u8);
+    header.tcb.attempt = 2;
+    seal(&mut header, &key().lccp(), TO_DS, &packet.packet());
+    let body = [header.as_bytes(), &packet.packet()].concat();
+    let seen = node.run(&to_ds_raw(&body)).expect(Redirect, UNCLAIMED);
+    assert_eq!(sent(&node, &seen).packet, packet.packet());
 }
 
 fn header_of(node: &Node, message: &Message) -> LccpHeader {
@@ -247,105 +239,101 @@ fn send_headers(node: &Node, client: &Client, packet: &Segment) {
 /// connection, so the next data server is asked.
 #[test]
 fn another_connection_of_the_same_ports() {
-    on_own_host(|| {
-        let live = Live::answered();
-        in_ring(&live.node);
-        way_out(&live);
-        let other = live
-            .client
-            .again()
-            .later(COOKIE.wrapping_add(0x0800_0000), 500, 500);
-        send(&live.node, &claim(&live.client, 0), &other);
-        live.expect(PASSED_ON);
-    });
+    let _host = own_host();
+    let live = Live::answered();
+    in_ring(&live.node);
+    way_out(&live);
+    let other = live
+        .client
+        .again()
+        .later(COOKIE.wrapping_add(0x0800_0000), 500, 500);
+    send(&live.node, &claim(&live.client, 0), &other);
+    live.expect(PASSED_ON);
 }
 
 #[test]
 fn who_has_it_not_asks_the_next() {
     for listening in [false, true] {
-        on_own_host(|| {
-            let _listener = listening.then(|| listen(WEB));
-            let node = Node::ds();
-            in_ring(&node);
-            for asked in [0, 1] {
-                let client = Client::fresh();
-                let packet = client.later(7, 100, 100);
-                let frame = to_ds(&claim(&client, asked), node.now(), &packet.packet());
-                let seen = node.run(&frame).expect(Redirect, PASSED_ON);
-                let on = sent(&node, &seen);
-                assert_eq!((on.from, on.to), (ds(0), ds(1)));
-                assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
-                assert_eq!(on.message, claim(&client, asked + 1));
-                assert_eq!(on.packet, packet.packet());
-                assert_eq!(seen.frame.len(), frame.len());
-            }
-        });
+        let _host = own_host();
+        let _listener = listening.then(|| listen(WEB));
+        let node = Node::ds();
+        in_ring(&node);
+        for asked in [0, 1] {
+            let client = Client::fresh();
+            let packet = client.later(7, 100, 100);
+            let frame = to_ds(&claim(&client, asked), node.now(), &packet.packet());
+            let seen = node.run(&frame).expect(Redirect, PASSED_ON);
+            let on = sent(&node, &seen);
+            assert_eq!((on.from, on.to), (ds(0), ds(1)));
+            assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
+            assert_eq!(on.message, claim(&client, asked + 1));
+            assert_eq!(on.packet, packet.packet());
+            assert_eq!(seen.frame.len(), frame.len());
+        }
     }
 }
 
 #[test]
 fn the_last_says_that_nobody_has_it() {
-    on_own_host(|| {
-        let node = Node::ds();
-        in_ring(&node);
-        // This holds also for a data server that was asked by mistake, and for one at which the count can go no
-        // further.
-        for asked in [2, 3, 200, 254] {
-            let client = Client::fresh();
-            let packet = client.later(7, 100, 100);
-            let frame = to_ds(&claim(&client, asked), node.now(), &packet.packet());
-            let seen = node.run(&frame).expect(Redirect, UNCLAIMED);
-            let back = sent(&node, &seen);
-            assert_eq!((back.from, back.to), (ds(0), CS));
-            assert_eq!(seen.packet().ethernet.destination, CS_MAC);
-            let expected = Message::None {
-                flow: flow(&client),
-                attempt: asked + 1,
-                is_plain: false,
-            };
-            assert_eq!(back.message, expected);
-            assert_eq!(back.packet, packet.packet());
-        }
-        ring(&node, ds(1), 1000);
+    let _host = own_host();
+    let node = Node::ds();
+    in_ring(&node);
+    // This holds also for a data server that was asked by mistake, and for one at which the count can go no
+    // further.
+    for asked in [2, 3, 200, 254] {
         let client = Client::fresh();
-        let packet = client.later(7, 100, 100).packet();
-        let frame = to_ds(&claim(&client, 254), node.now(), &packet);
-        node.run(&frame).expect(Redirect, UNCLAIMED);
-    });
+        let packet = client.later(7, 100, 100);
+        let frame = to_ds(&claim(&client, asked), node.now(), &packet.packet());
+        let seen = node.run(&frame).expect(Redirect, UNCLAIMED);
+        let back = sent(&node, &seen);
+        assert_eq!((back.from, back.to), (ds(0), CS));
+        assert_eq!(seen.packet().ethernet.destination, CS_MAC);
+        let expected = Message::None {
+            flow: flow(&client),
+            attempt: asked + 1,
+            is_plain: false,
+        };
+        assert_eq!(back.message, expected);
+        assert_eq!(back.packet, packet.packet());
+    }
+    ring(&node, ds(1), 1000);
+    let client = Client::fresh();
+    let packet = client.later(7, 100, 100).packet();
+    let frame = to_ds(&claim(&client, 254), node.now(), &packet);
+    node.run(&frame).expect(Redirect, UNCLAIMED);
 }
 
 /// A data server that cannot ask the next one must not say that nobody has the connection: the client would get a RST
 /// for a connection that is alive.
 #[test]
 fn where_a_question_ends() {
-    on_own_host(|| {
-        let node = Node::ds();
-        node.data_server().set_peer(CS, &peer(CS_MAC)).unwrap();
-        let client = Client::fresh();
-        let packet = client.later(7, 100, 100).packet();
-        let ends = |asked| {
-            let frame = to_ds(&claim(&client, asked), node.now(), &packet);
-            node.run(&frame).expect(Drop, NO_WAY);
-        };
-        // The cases are: no ring is known; no way to the next data server is known; a data server is missing in the
-        // ring; no way to the asker is known.
-        ends(0);
-        ring(&node, ds(2), 3);
-        ends(0);
-        let next = short_address(ds(2));
-        let incomplete = Ring {
-            next,
-            length: 2,
-            missing: 1,
-        };
-        node.data_server().set_ring(0, &incomplete).unwrap();
-        ends(1);
-        ring(&node, ds(2), 3);
-        node.data_server()
-            .set_peer(CS, &DataServer::default())
-            .unwrap();
-        ends(2);
-    });
+    let _host = own_host();
+    let node = Node::ds();
+    node.data_server().set_peer(CS, &peer(CS_MAC)).unwrap();
+    let client = Client::fresh();
+    let packet = client.later(7, 100, 100).packet();
+    let ends = |asked| {
+        let frame = to_ds(&claim(&client, asked), node.now(), &packet);
+        node.run(&frame).expect(Drop, NO_WAY);
+    };
+    // The cases are: no ring is known; no way to the next data server is known; a data server is missing in the
+    // ring; no way to the asker is known.
+    ends(0);
+    ring(&node, ds(2), 3);
+    ends(0);
+    let next = short_address(ds(2));
+    let incomplete = Ring {
+        next,
+        length: 2,
+        missing: 1,
+    };
+    node.data_server().set_ring(0, &incomplete).unwrap();
+    ends(1);
+    ring(&node, ds(2), 3);
+    node.data_server()
+        .set_peer(CS, &DataServer::default())
+        .unwrap();
+    ends(2);
 }
 
 /// Sends messages to the connection server and to data server 1 where [`Live::wire`] sees them.

@@ -13,7 +13,7 @@ use crate::data_server::{
 };
 use crate::{
     cluster::{CS, CS_MAC, ds, ds_mac},
-    host::{accept, nothing_to_accept, on_own_host},
+    host::{accept, nothing_to_accept, own_host},
     lccp::{flow, short},
     node::Counted,
     segment::{Client, Segment},
@@ -77,58 +77,54 @@ fn has_left(live: &Live, last: &Segment) {
 /// The ACK with which the next data server adopts the connection says what the client's last packet said.
 #[test]
 fn it_goes_where_its_pool_has_others() {
-    on_own_host(|| {
-        let live = owned();
-        members(&live, 0b10);
-        leave(&live);
-        live.expect(LEFT);
-        has_left(&live, &live.ack());
-        assert!(nothing_to_accept(&live.listener));
-    });
+    let _host = own_host();
+    let live = owned();
+    members(&live, 0b10);
+    leave(&live);
+    live.expect(LEFT);
+    has_left(&live, &live.ack());
+    assert!(nothing_to_accept(&live.listener));
 }
 
 /// If the connection's last request was for another pool, that pool's members decide whether the connection leaves.
 #[test]
 fn the_pool_of_its_last_request_counts() {
-    on_own_host(|| {
-        let mut live = owned();
-        serves(&mut live, HERE);
-        members(&live, 0b10);
-        leave(&live);
-        live.expect(STAYS);
-        live.nothing_sent();
-    });
+    let _host = own_host();
+    let mut live = owned();
+    serves(&mut live, HERE);
+    members(&live, 0b10);
+    leave(&live);
+    live.expect(STAYS);
+    live.nothing_sent();
 }
 
 #[test]
 fn a_member_keeps_its_connections_and_who_is_alone_too() {
-    on_own_host(|| {
-        let live = owned();
-        leave(&live);
-        live.expect(STAYS);
-        members(&live, 0);
-        live.node.set_choices(POOL, &[u16::MAX; 3]);
-        leave(&live);
-        live.expect(STAYS);
-        live.nothing_sent();
-    });
+    let _host = own_host();
+    let live = owned();
+    leave(&live);
+    live.expect(STAYS);
+    members(&live, 0);
+    live.node.set_choices(POOL, &[u16::MAX; 3]);
+    leave(&live);
+    live.expect(STAYS);
+    live.nothing_sent();
 }
 
 /// A connection stays if its server has not answered, or if the client has not acknowledged the answer.
 #[test]
 fn who_is_not_idle_stays() {
-    on_own_host(|| {
-        let mut live = owned();
-        members(&live, 0b11);
-        lets_in(&live, HERE);
-        members(&live, 0b10);
-        leave(&live);
-        live.expect(STAYS);
-        live.sent += HERE.len();
-        live.write();
-        leave(&live);
-        live.expect(STAYS);
-    });
+    let _host = own_host();
+    let mut live = owned();
+    members(&live, 0b11);
+    lets_in(&live, HERE);
+    members(&live, 0b10);
+    leave(&live);
+    live.expect(STAYS);
+    live.sent += HERE.len();
+    live.write();
+    leave(&live);
+    live.expect(STAYS);
 }
 
 /// Returns a connection that has come here idle from another data server.
@@ -146,76 +142,71 @@ fn come_idle() -> Live {
 /// request, like any other.
 #[test]
 fn where_it_goes_it_may_go_on_from() {
-    on_own_host(|| {
-        let mut live = come_idle();
-        live.has_acks = true;
-        let request = request(&live, ELSEWHERE);
-        goes_with(&live, &request);
-        ended(&live);
-    });
+    let _host = own_host();
+    let mut live = come_idle();
+    live.has_acks = true;
+    let request = request(&live, ELSEWHERE);
+    goes_with(&live, &request);
+    ended(&live);
 }
 
 /// The first request of a connection that has come here idle is answered here if it is this data server's.
 #[test]
 fn where_it_goes_it_is_answered() {
-    on_own_host(|| {
-        let mut live = come_idle();
-        serves(&mut live, HERE);
-        let request = request(&live, ELSEWHERE);
-        goes_with(&live, &request);
-    });
+    let _host = own_host();
+    let mut live = come_idle();
+    serves(&mut live, HERE);
+    let request = request(&live, ELSEWHERE);
+    goes_with(&live, &request);
 }
 
 /// An ACK from the network does not make its connection leave, and an ACK that is sent in for a connection that is not
 /// here does nothing.
 #[test]
 fn only_what_is_sent_in_has_one_leave() {
-    on_own_host(|| {
-        let mut live = owned();
-        members(&live, 0b10);
-        live.forwards(&live.ack().options([1; 12]), FORWARDED);
-        live.client = Client::fresh();
-        leave(&live);
-        live.expect(GONE);
-        live.nothing_sent();
-    });
+    let _host = own_host();
+    let mut live = owned();
+    members(&live, 0b10);
+    live.forwards(&live.ack().options([1; 12]), FORWARDED);
+    live.client = Client::fresh();
+    leave(&live);
+    live.expect(GONE);
+    live.nothing_sent();
 }
 
 /// The next request of a connection that has left follows the connection.
 #[test]
 fn what_comes_later_follows_it() {
-    on_own_host(|| {
-        let live = owned();
-        members(&live, 0b10);
-        leave(&live);
-        live.expect(LEFT);
-        has_left(&live, &live.ack());
-        live.message_to(CS, CS_MAC);
-        let next = request(&live, HERE);
-        live.forwards(&next, AGAIN);
-        told_moved(&live, &next);
-        told_again(&live, &next, None);
-    });
+    let _host = own_host();
+    let live = owned();
+    members(&live, 0b10);
+    leave(&live);
+    live.expect(LEFT);
+    has_left(&live, &live.ack());
+    live.message_to(CS, CS_MAC);
+    let next = request(&live, HERE);
+    live.forwards(&next, AGAIN);
+    told_moved(&live, &next);
+    told_again(&live, &next, None);
 }
 
 /// The connection server is told, with an ACK of the client's, that the connection is at rest here. The connection
 /// stays, whatever members its pool has.
 #[test]
 fn its_connection_server_is_told_where_it_is_at_rest() {
-    on_own_host(|| {
-        let mut live = owned();
-        for at in [0b11, 0b10] {
-            members(&live, at);
-            ask_for_rest(&live);
-            live.expect(AT_REST);
-            told_rest(&live);
-        }
-        members(&live, 0b11);
-        serves(&mut live, HERE);
+    let _host = own_host();
+    let mut live = owned();
+    for at in [0b11, 0b10] {
+        members(&live, at);
         ask_for_rest(&live);
         live.expect(AT_REST);
         told_rest(&live);
-    });
+    }
+    members(&live, 0b11);
+    serves(&mut live, HERE);
+    ask_for_rest(&live);
+    live.expect(AT_REST);
+    told_rest(&live);
 }
 
 #[track_caller]
@@ -234,16 +225,15 @@ fn told_rest(live: &Live) {
 /// connection server is not told of it.
 #[test]
 fn who_is_not_at_rest_is_not_told_of() {
-    on_own_host(|| {
-        let mut live = owned();
-        lets_in(&live, HERE);
-        ask_for_rest(&live);
-        live.sent += HERE.len();
-        live.write();
-        ask_for_rest(&live);
-        live.client = Client::fresh();
-        ask_for_rest(&live);
-        live.expect(GONE);
-        live.nothing_sent();
-    });
+    let _host = own_host();
+    let mut live = owned();
+    lets_in(&live, HERE);
+    ask_for_rest(&live);
+    live.sent += HERE.len();
+    live.write();
+    ask_for_rest(&live);
+    live.client = Client::fresh();
+    ask_for_rest(&live);
+    live.expect(GONE);
+    live.nothing_sent();
 }

@@ -14,7 +14,7 @@ use crate::data_server::adopt::loopback::{COOKIE, Live, expect_bytes, send};
 use crate::data_server::door::owner::LET_IN;
 use crate::{
     cluster::{CS, CS_MAC, ds, ds_mac},
-    host::{on_own_host, send_plain},
+    host::{own_host, send_plain},
     lccp::{flow, short},
     node::Counted,
     segment::{Client, GET, Segment},
@@ -60,160 +60,152 @@ fn answers(live: &Live, answer: YieldAnswer) {
 /// The ACK that goes with it has the client's own window and timestamps.
 #[test]
 fn a_response_that_pauses_goes_with_the_second_message() {
-    on_own_host(|| {
-        let live = Live::answering();
-        say(&live, Some(1));
-        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
-        thread::sleep(SETTLED);
-        say(&live, Some(1));
-        live.expect(&[("ds_yielded", 1)]);
-        goes(&live, &live.ack());
-        live.nothing_sent();
-        // The connection has gone, and the answer says so.
-        say(&live, Some(1));
-        live.expect(&[("ds_yield_gone", 1)]);
-        answers(&live, YieldAnswer::Gone);
-    });
+    let _host = own_host();
+    let live = Live::answering();
+    say(&live, Some(1));
+    live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+    thread::sleep(SETTLED);
+    say(&live, Some(1));
+    live.expect(&[("ds_yielded", 1)]);
+    goes(&live, &live.ack());
+    live.nothing_sent();
+    // The connection has gone, and the answer says so.
+    say(&live, Some(1));
+    live.expect(&[("ds_yield_gone", 1)]);
+    answers(&live, YieldAnswer::Gone);
 }
 
 /// What the server writes while the connection yields is never sent. So nothing beyond what the next socket begins with
 /// can be acknowledged.
 #[test]
 fn nothing_new_is_sent_from_then_on() {
-    on_own_host(|| {
-        let mut live = Live::answering();
-        let before = live.ack();
-        live.write();
-        let after = Segment {
-            ack: before.ack + live.answer.len() as u32,
-            ..before.clone()
-        };
-        // Something is on its way, so the client's own acknowledgement closes the window.
-        say(&live, Some(1));
-        live.expect(&[("ds_yielding", 1)]);
-        live.forwards(&before, CLOSED);
-        (&live.stream).write_all(live.answer).unwrap();
-        thread::sleep(SETTLED);
-        live.forwards(&after, &[("ds_yielded", 1)]);
-        goes(&live, &after);
-        live.nothing_sent();
-    });
+    let _host = own_host();
+    let mut live = Live::answering();
+    let before = live.ack();
+    live.write();
+    let after = Segment {
+        ack: before.ack + live.answer.len() as u32,
+        ..before.clone()
+    };
+    // Something is on its way, so the client's own acknowledgement closes the window.
+    say(&live, Some(1));
+    live.expect(&[("ds_yielding", 1)]);
+    live.forwards(&before, CLOSED);
+    (&live.stream).write_all(live.answer).unwrap();
+    thread::sleep(SETTLED);
+    live.forwards(&after, &[("ds_yielded", 1)]);
+    goes(&live, &after);
+    live.nothing_sent();
 }
 
 /// While some of what was sent is on its way, the connection does not go, however long that takes.
 #[test]
 fn what_is_on_its_way_keeps_it() {
-    on_own_host(|| {
-        let mut live = Live::answering();
-        let before = live.ack();
-        live.write();
-        say(&live, Some(1));
-        live.expect(&[("ds_yielding", 1)]);
-        thread::sleep(SETTLED);
-        say(&live, Some(1));
-        thread::sleep(SETTLED);
-        live.expect(&[]);
-        live.forwards(&before, CLOSED);
-    });
+    let _host = own_host();
+    let mut live = Live::answering();
+    let before = live.ack();
+    live.write();
+    say(&live, Some(1));
+    live.expect(&[("ds_yielding", 1)]);
+    thread::sleep(SETTLED);
+    say(&live, Some(1));
+    thread::sleep(SETTLED);
+    live.expect(&[]);
+    live.forwards(&before, CLOSED);
 }
 
 /// A packet that the connection server sent plain, before it knew of the YIELD, may open the window, so the wait begins
 /// again.
 #[test]
 fn it_waits_after_a_packet_that_came_straight() {
-    on_own_host(|| {
-        let live = Live::answering();
-        say(&live, Some(1));
-        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
-        thread::sleep(SETTLED);
-        send_plain(&live.ack());
-        live.expect(&[("ds_delivered", 1)]);
-        say(&live, Some(1));
-        live.expect(&[("ds_yield_closed", 1)]);
-        thread::sleep(SETTLED);
-        say(&live, Some(1));
-        live.expect(&[("ds_yielded", 1)]);
-        goes(&live, &live.ack());
-    });
+    let _host = own_host();
+    let live = Live::answering();
+    say(&live, Some(1));
+    live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+    thread::sleep(SETTLED);
+    send_plain(&live.ack());
+    live.expect(&[("ds_delivered", 1)]);
+    say(&live, Some(1));
+    live.expect(&[("ds_yield_closed", 1)]);
+    thread::sleep(SETTLED);
+    say(&live, Some(1));
+    live.expect(&[("ds_yielded", 1)]);
+    goes(&live, &live.ack());
 }
 
 #[test]
 fn told_to_stay_it_goes_on() {
-    on_own_host(|| {
-        let mut live = Live::answering();
-        say(&live, Some(1));
-        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
-        say(&live, None);
-        live.expect(&[("ds_yield_stopped", 1)]);
-        answers(&live, YieldAnswer::Kept);
-        live.write();
-        // A connection that was not told to go answers the same.
-        say(&live, None);
-        live.expect(&[("ds_yield_stopped", 1)]);
-        answers(&live, YieldAnswer::Kept);
-    });
+    let _host = own_host();
+    let mut live = Live::answering();
+    say(&live, Some(1));
+    live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+    say(&live, None);
+    live.expect(&[("ds_yield_stopped", 1)]);
+    answers(&live, YieldAnswer::Kept);
+    live.write();
+    // A connection that was not told to go answers the same.
+    say(&live, None);
+    live.expect(&[("ds_yield_stopped", 1)]);
+    answers(&live, YieldAnswer::Kept);
 }
 
 /// The client's next request ends the yielding: it shows that the response was whole.
 #[test]
 fn a_request_ends_it() {
-    on_own_host(|| {
-        let mut live = Live::answering();
-        say(&live, Some(1));
-        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
-        live.forwards(
-            &live.request(),
-            &[LET_IN, &[("ds_yield_ended", 1)]].concat(),
-        );
-        expect_bytes(&live.stream, GET);
-        live.write();
-    });
+    let _host = own_host();
+    let mut live = Live::answering();
+    say(&live, Some(1));
+    live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+    live.forwards(
+        &live.request(),
+        &[LET_IN, &[("ds_yield_ended", 1)]].concat(),
+    );
+    expect_bytes(&live.stream, GET);
+    live.write();
 }
 
 #[test]
 fn what_cannot_go_stays() {
-    on_own_host(|| {
-        let live = Live::answering();
-        let message = |next| Message::Yield {
-            flow: flow(&live.client),
-            next: Some(short(ds(next))),
-        };
-        // The client has sent more than the connection server knows of, or less.
-        for seq in [1, u32::MAX] {
-            let mut other = made(&live);
-            other.seq = other.seq.wrapping_add(seq);
-            send(&live.node, &message(1), &other);
-            live.expect(&[("ds_yield_refused", 1)]);
-            answers(&live, YieldAnswer::Refused);
-        }
-        let none = DataServer::default();
-        live.node.data_server().set_peer(ds(1), &none).unwrap();
-        say(&live, Some(1));
+    let _host = own_host();
+    let live = Live::answering();
+    let message = |next| Message::Yield {
+        flow: flow(&live.client),
+        next: Some(short(ds(next))),
+    };
+    // The client has sent more than the connection server knows of, or less.
+    for seq in [1, u32::MAX] {
+        let mut other = made(&live);
+        other.seq = other.seq.wrapping_add(seq);
+        send(&live.node, &message(1), &other);
         live.expect(&[("ds_yield_refused", 1)]);
         answers(&live, YieldAnswer::Refused);
-        live.nothing_sent();
-    });
+    }
+    let none = DataServer::default();
+    live.node.data_server().set_peer(ds(1), &none).unwrap();
+    say(&live, Some(1));
+    live.expect(&[("ds_yield_refused", 1)]);
+    answers(&live, YieldAnswer::Refused);
+    live.nothing_sent();
 }
 
 #[test]
 fn what_is_not_here_and_what_is_no_made_ack() {
-    on_own_host(|| {
-        let mut live = Live::answering();
-        for other in [
-            made(&live).payload("x"),
-            made(&live).flags("FA"),
-            made(&live).options([]),
-        ] {
-            let flow = flow(&live.client);
-            let next = Some(short(ds(1)));
-            send(&live.node, &Message::Yield { flow, next }, &other);
-            live.expect(&[("lccp_mismatch", 1)]);
-        }
-        live.client = Client::fresh();
-        let ack = live.client.later(COOKIE, 1, 1).options([1; 12]);
+    let _host = own_host();
+    let mut live = Live::answering();
+    for other in [
+        made(&live).payload("x"),
+        made(&live).flags("FA"),
+        made(&live).options([]),
+    ] {
         let flow = flow(&live.client);
-        send(&live.node, &Message::Yield { flow, next: None }, &ack);
-        live.expect(&[("ds_yield_gone", 1)]);
-        answers(&live, YieldAnswer::Gone);
-    });
+        let next = Some(short(ds(1)));
+        send(&live.node, &Message::Yield { flow, next }, &other);
+        live.expect(&[("lccp_mismatch", 1)]);
+    }
+    live.client = Client::fresh();
+    let ack = live.client.later(COOKIE, 1, 1).options([1; 12]);
+    let flow = flow(&live.client);
+    send(&live.node, &Message::Yield { flow, next: None }, &ack);
+    live.expect(&[("ds_yield_gone", 1)]);
+    answers(&live, YieldAnswer::Gone);
 }

@@ -8,7 +8,7 @@ use baton_dataplane::{Heads, SeenHead};
 use crate::data_server::adopt::loopback::{COOKIE, Live, expect_bytes, owns};
 use crate::{
     cluster::WEB,
-    host::on_own_host,
+    host::own_host,
     segment::{GET, Segment},
 };
 
@@ -54,21 +54,20 @@ fn what_begins_a_response_is_shown() {
         (most + 1, most),
         (1400, most),
     ] {
-        on_own_host(|| {
-            let (live, mut heads) = node(SERVICE_RESUME);
-            for turn in 0..2 {
-                let text = whole(bytes);
-                let before = turn * bytes;
-                write(&live, before, &text);
-                let expected = SeenHead {
-                    flow: TcbKey::of(live.client.address, WEB),
-                    response_start: COOKIE.wrapping_add(1 + before as u32),
-                    number: turn as u8 + 1,
-                    text: text[..seen].to_vec(),
-                };
-                assert_eq!(heads.take().unwrap().collect::<Vec<_>>(), [expected]);
-            }
-        });
+        let _host = own_host();
+        let (live, mut heads) = node(SERVICE_RESUME);
+        for turn in 0..2 {
+            let text = whole(bytes);
+            let before = turn * bytes;
+            write(&live, before, &text);
+            let expected = SeenHead {
+                flow: TcbKey::of(live.client.address, WEB),
+                response_start: COOKIE.wrapping_add(1 + before as u32),
+                number: turn as u8 + 1,
+                text: text[..seen].to_vec(),
+            };
+            assert_eq!(heads.take().unwrap().collect::<Vec<_>>(), [expected]);
+        }
     }
 }
 
@@ -83,46 +82,43 @@ fn what_does_not_is_not() {
         // A segment that does not begin where a head begins is not shown, like bytes of a body.
         (SERVICE_RESUME, &whole(300)[1..]),
     ] {
-        on_own_host(|| {
-            let (live, mut heads) = node(flags);
-            write(&live, 0, text);
-            assert_eq!(heads.take().unwrap().count(), 0, "{text:?}");
-        });
+        let _host = own_host();
+        let (live, mut heads) = node(flags);
+        write(&live, 0, text);
+        assert_eq!(heads.take().unwrap().count(), 0, "{text:?}");
     }
 }
 
 /// A body begins no response, whatever it looks like, and wherever it is cut.
 #[test]
 fn a_body_begins_no_response() {
-    on_own_host(|| {
-        let (live, mut heads) = node(SERVICE_RESUME);
-        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 80\r\n\r\n";
-        write(&live, 0, head);
-        assert_eq!(heads.take().unwrap().count(), 1);
-        for part in 0..2 {
-            write(&live, head.len() + part * 40, &whole(40));
-        }
-        assert_eq!(heads.take().unwrap().count(), 0);
-        write(&live, head.len() + 80, &whole(40));
-        assert_eq!(heads.take().unwrap().count(), 1);
-    });
+    let _host = own_host();
+    let (live, mut heads) = node(SERVICE_RESUME);
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 80\r\n\r\n";
+    write(&live, 0, head);
+    assert_eq!(heads.take().unwrap().count(), 1);
+    for part in 0..2 {
+        write(&live, head.len() + part * 40, &whole(40));
+    }
+    assert_eq!(heads.take().unwrap().count(), 0);
+    write(&live, head.len() + 80, &whole(40));
+    assert_eq!(heads.take().unwrap().count(), 1);
 }
 
 #[test]
 fn without_room_it_is_counted() {
-    on_own_host(|| {
-        let (live, mut heads) = node(SERVICE_RESUME);
-        live.node.look();
-        let text = whole(40);
-        let mut written = 0;
-        while !live.node.moved().contains_key("ds_head_full") {
-            write(&live, written, &text);
-            written += text.len();
-        }
-        let shown = live.node.moved()["ds_head"];
-        assert!(shown > 500, "only {shown} have room");
-        assert_eq!(heads.take().unwrap().count() as u64, shown);
+    let _host = own_host();
+    let (live, mut heads) = node(SERVICE_RESUME);
+    live.node.look();
+    let text = whole(40);
+    let mut written = 0;
+    while !live.node.moved().contains_key("ds_head_full") {
         write(&live, written, &text);
-        assert_eq!(heads.take().unwrap().count(), 1);
-    });
+        written += text.len();
+    }
+    let shown = live.node.moved()["ds_head"];
+    assert!(shown > 500, "only {shown} have room");
+    assert_eq!(heads.take().unwrap().count() as u64, shown);
+    write(&live, written, &text);
+    assert_eq!(heads.take().unwrap().count(), 1);
 }

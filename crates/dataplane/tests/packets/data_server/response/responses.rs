@@ -21,7 +21,7 @@ use crate::data_server::door::owner::{ELSEWHERE, LET_IN, routed};
 use crate::{
     blank::map_named,
     cluster::WEB,
-    host::{accept, listen, on_own_host},
+    host::{accept, listen, own_host},
     node::Node,
     segment::{Client, GET, Segment},
 };
@@ -263,51 +263,48 @@ const FRAMINGS: &[(&str, u32)] = &[
 
 #[test]
 fn each_framing() {
-    on_own_host(|| {
-        for (text, state) in FRAMINGS {
-            let mut asked = Asked::new();
-            asked.write(text.as_bytes());
-            assert_eq!(asked.state(), *state, "{text:?}");
-        }
-    });
+    let _host = own_host();
+    for (text, state) in FRAMINGS {
+        let mut asked = Asked::new();
+        asked.write(text.as_bytes());
+        assert_eq!(asked.state(), *state, "{text:?}");
+    }
 }
 
 /// HTTP does not depend on where segments begin, so a response may be cut anywhere.
 #[test]
 fn each_framing_in_pieces() {
-    on_own_host(|| {
-        let random = &mut Rng::with_seed(1);
-        for (text, state) in FRAMINGS {
-            let mut asked = Asked::new();
-            let mut rest = text.as_bytes();
-            while !rest.is_empty() {
-                let (piece, behind) = rest.split_at(random.usize(1..=3.min(rest.len())));
-                asked.write(piece);
-                rest = behind;
-            }
-            assert_eq!(asked.state(), *state, "{text:?}");
+    let _host = own_host();
+    let random = &mut Rng::with_seed(1);
+    for (text, state) in FRAMINGS {
+        let mut asked = Asked::new();
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(random.usize(1..=3.min(rest.len())));
+            asked.write(piece);
+            rest = behind;
         }
-    });
+        assert_eq!(asked.state(), *state, "{text:?}");
+    }
 }
 
 /// A head may be longer than what the program reads of a packet at once.
 #[test]
 fn a_head_of_many_kilobytes() {
-    on_own_host(|| {
-        for kilobytes in [3, 20, 60] {
-            let mut asked = Asked::new();
-            let cookie = format!("Set-Cookie: c={}; Path=/\r\n", "x".repeat(1000 - 22));
-            let cookies = cookie.repeat(kilobytes);
-            let head = format!("HTTP/1.1 200 OK\r\n{cookies}Content-Length: 3\r\n\r\nab");
-            // Each piece is as much as TCP sends before anything is acknowledged.
-            for piece in head.as_bytes().chunks(8000) {
-                asked.write(piece);
-            }
-            assert_eq!(asked.state(), RESPONSE_BODY, "{kilobytes} KB");
-            asked.write(b"c");
-            assert_eq!(asked.state(), RESPONSE_COMPLETE, "{kilobytes} KB");
+    let _host = own_host();
+    for kilobytes in [3, 20, 60] {
+        let mut asked = Asked::new();
+        let cookie = format!("Set-Cookie: c={}; Path=/\r\n", "x".repeat(1000 - 22));
+        let cookies = cookie.repeat(kilobytes);
+        let head = format!("HTTP/1.1 200 OK\r\n{cookies}Content-Length: 3\r\n\r\nab");
+        // Each piece is as much as TCP sends before anything is acknowledged.
+        for piece in head.as_bytes().chunks(8000) {
+            asked.write(piece);
         }
-    });
+        assert_eq!(asked.state(), RESPONSE_BODY, "{kilobytes} KB");
+        asked.write(b"c");
+        assert_eq!(asked.state(), RESPONSE_COMPLETE, "{kilobytes} KB");
+    }
 }
 
 /// The connection goes only if all responses are complete: not while a response pauses, and not before it begins.
@@ -324,21 +321,20 @@ fn it_moves_between_responses_only() {
         (b"\r\n", true),
     ];
     for until in 1..=pieces.len() {
-        on_own_host(|| {
-            let mut asked = Asked::at(routed());
-            for (piece, _) in &pieces[..until] {
-                asked.write(piece);
-            }
-            asked.live.expect(&[("ds_forwarded", until as u64)]);
-            let request = asked.ack().flags("PA").payload(ELSEWHERE);
-            asked.live.forward(&request);
-            let counter = if pieces[until - 1].1 {
-                "ds_door_handed_on"
-            } else {
-                "ds_door_withheld"
-            };
-            asked.live.expect(&[(counter, 1)]);
-        });
+        let _host = own_host();
+        let mut asked = Asked::at(routed());
+        for (piece, _) in &pieces[..until] {
+            asked.write(piece);
+        }
+        asked.live.expect(&[("ds_forwarded", until as u64)]);
+        let request = asked.ack().flags("PA").payload(ELSEWHERE);
+        asked.live.forward(&request);
+        let counter = if pieces[until - 1].1 {
+            "ds_door_handed_on"
+        } else {
+            "ds_door_withheld"
+        };
+        asked.live.expect(&[(counter, 1)]);
     }
 }
 
@@ -346,7 +342,8 @@ fn it_moves_between_responses_only() {
 /// which no HTTP is spoken cannot be followed.
 #[test]
 fn what_was_asked_since_counts() {
-    on_own_host(|| {
+    {
+        let _host = own_host();
         let mut asked = Asked::at(routed());
         asked.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
         asked.live.expect(FORWARDED);
@@ -354,18 +351,17 @@ fn what_was_asked_since_counts() {
         asked.live.expect(LET_IN);
         let request = asked.ack().flags("PA").payload(ELSEWHERE);
         asked.live.forwards(&request, &[("ds_door_withheld", 1)]);
-    });
-    on_own_host(|| {
-        let mut asked = Asked::new();
-        asked.write(b"220 smtp.example\r\n");
-        asked
-            .live
-            .expect(&[("ds_forwarded", 1), ("ds_response_unknown", 1)]);
-        // What comes later does not make the response known either.
-        asked.write(b"HTTP/1.1 204 No\r\n\r\n");
-        asked.live.expect(FORWARDED);
-        assert_eq!(asked.state(), RESPONSE_UNKNOWN);
-    });
+    }
+    let _host = own_host();
+    let mut asked = Asked::new();
+    asked.write(b"220 smtp.example\r\n");
+    asked
+        .live
+        .expect(&[("ds_forwarded", 1), ("ds_response_unknown", 1)]);
+    // What comes later does not make the response known either.
+    asked.write(b"HTTP/1.1 204 No\r\n\r\n");
+    asked.live.expect(FORWARDED);
+    assert_eq!(asked.state(), RESPONSE_UNKNOWN);
 }
 
 /// Behind a response with which its server ends the connection, nobody answers anything: a request for another data
@@ -411,17 +407,16 @@ fn nothing_is_answered_behind_the_last_response() {
 /// Has a server answer in these pieces, and checks which counter a request for another data server then moves.
 #[track_caller]
 fn nothing_behind(pieces: &[&str], becomes: &str) {
-    on_own_host(|| {
-        let mut asked = Asked::at(routed());
-        for piece in pieces {
-            asked.write(piece.as_bytes());
-        }
-        asked.state();
-        await_counted(&asked.live.node, "ds_forwarded");
-        asked.live.node.look();
-        let request = asked.ack().flags("PA").payload(ELSEWHERE);
-        asked.live.forwards(&request, &[(becomes, 1)]);
-    });
+    let _host = own_host();
+    let mut asked = Asked::at(routed());
+    for piece in pieces {
+        asked.write(piece.as_bytes());
+    }
+    asked.state();
+    await_counted(&asked.live.node, "ds_forwarded");
+    asked.live.node.look();
+    let request = asked.ack().flags("PA").payload(ELSEWHERE);
+    asked.live.forwards(&request, &[(becomes, 1)]);
 }
 
 /// A connection whose response cannot be followed ends with the request for another data server, because nobody knows
@@ -440,38 +435,34 @@ fn behind_a_response_that_cannot_be_followed_the_connection_ends() {
 /// The answer to HEAD states the length of a body, but has no body.
 #[test]
 fn head_has_no_body() {
-    on_own_host(|| {
-        let mut asked = Asked::new();
-        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n";
-        asked.write(b"HTTP/1.1 204 No\r\n\r\n");
-        for before in ["", "\r\n", "\r\n\r\n"] {
-            asked.ask(format!("{before}HEAD /a HTTP/1.1\r\nHost: b\r\n\r\n").as_bytes());
-            asked.write(answer);
-            assert_eq!(asked.state(), RESPONSE_COMPLETE, "{before:?}");
-        }
-        asked.ask(GET);
+    let _host = own_host();
+    let mut asked = Asked::new();
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n";
+    asked.write(b"HTTP/1.1 204 No\r\n\r\n");
+    for before in ["", "\r\n", "\r\n\r\n"] {
+        asked.ask(format!("{before}HEAD /a HTTP/1.1\r\nHost: b\r\n\r\n").as_bytes());
         asked.write(answer);
-        assert_eq!(asked.state(), RESPONSE_BODY);
-    });
+        assert_eq!(asked.state(), RESPONSE_COMPLETE, "{before:?}");
+    }
+    asked.ask(GET);
+    asked.write(answer);
+    assert_eq!(asked.state(), RESPONSE_BODY);
 }
 
 /// The empty line that ends a chunked body is not one in front of the next request. The answer to the request with that
 /// body has a body itself, though a HEAD follows.
 #[test]
 fn a_head_behind_the_end_of_a_chunked_body_is_the_next_request() {
-    on_own_host(|| {
-        let mut asked = Asked::at(routed());
-        asked.write(b"HTTP/1.1 204 No\r\n\r\n");
-        asked.ask(
-            b"POST / HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
-        );
-        let end = (asked.ack().flags("PA")).payload("\r\nHEAD /a HTTP/1.1\r\nHost: b\r\n\r\n");
-        asked.live.forward(&end);
-        expect_bytes(&asked.live.stream, b"\r\n");
-        asked.sent += 2;
-        asked.write(b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n");
-        assert_eq!(asked.state(), RESPONSE_BODY);
-    });
+    let _host = own_host();
+    let mut asked = Asked::at(routed());
+    asked.write(b"HTTP/1.1 204 No\r\n\r\n");
+    asked.ask(b"POST / HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n");
+    let end = (asked.ack().flags("PA")).payload("\r\nHEAD /a HTTP/1.1\r\nHost: b\r\n\r\n");
+    asked.live.forward(&end);
+    expect_bytes(&asked.live.stream, b"\r\n");
+    asked.sent += 2;
+    asked.write(b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n");
+    assert_eq!(asked.state(), RESPONSE_BODY);
 }
 
 /// A HEAD is also known if it is the request with which the connection is adopted, even if no program sees the socket
@@ -479,7 +470,8 @@ fn a_head_behind_the_end_of_a_chunked_body_is_the_next_request() {
 #[test]
 fn head_is_known_from_the_first_request_on() {
     for sees_sockets in [true, false] {
-        on_own_host(|| head_comes_first(sees_sockets));
+        let _host = own_host();
+        head_comes_first(sees_sockets);
     }
 }
 
@@ -543,35 +535,34 @@ fn any_response(random: &mut Rng) -> Vec<u8> {
 
 #[test]
 fn any_responses_cut_anywhere() {
-    on_own_host(|| {
-        for seed in 1..=40 {
-            let random = &mut Rng::with_seed(seed);
-            let mut asked = Asked::new();
-            for _ in 0..8 {
-                let response = any_response(random);
-                let interim = response.starts_with(b"HTTP/1.1 103");
-                let head = response.windows(4).position(|four| four == b"\r\n\r\n");
-                let head = head.unwrap() + 4;
-                let mut at = 0;
-                while at < response.len() {
-                    let most = [3, 40, 700, 4000][random.usize(..4)].min(response.len() - at);
-                    let piece = &response[at..at + random.usize(1..=most)];
-                    asked.write(piece);
-                    at += piece.len();
-                    let seen = asked.seen();
-                    assert_eq!(
-                        seen.next,
-                        COOKIE.wrapping_add(1 + asked.written as u32),
-                        "seed {seed}"
-                    );
-                    assert_eq!(
-                        u32::from(seen.state) == RESPONSE_COMPLETE,
-                        at == response.len() || (interim && at == head),
-                        "seed {seed}, {at} of {response:?}, seen {seen:?}"
-                    );
-                }
-                asked.ask(GET);
+    let _host = own_host();
+    for seed in 1..=40 {
+        let random = &mut Rng::with_seed(seed);
+        let mut asked = Asked::new();
+        for _ in 0..8 {
+            let response = any_response(random);
+            let interim = response.starts_with(b"HTTP/1.1 103");
+            let head = response.windows(4).position(|four| four == b"\r\n\r\n");
+            let head = head.unwrap() + 4;
+            let mut at = 0;
+            while at < response.len() {
+                let most = [3, 40, 700, 4000][random.usize(..4)].min(response.len() - at);
+                let piece = &response[at..at + random.usize(1..=most)];
+                asked.write(piece);
+                at += piece.len();
+                let seen = asked.seen();
+                assert_eq!(
+                    seen.next,
+                    COOKIE.wrapping_add(1 + asked.written as u32),
+                    "seed {seed}"
+                );
+                assert_eq!(
+                    u32::from(seen.state) == RESPONSE_COMPLETE,
+                    at == response.len() || (interim && at == head),
+                    "seed {seed}, {at} of {response:?}, seen {seen:?}"
+                );
             }
+            asked.ask(GET);
         }
-    });
+    }
 }

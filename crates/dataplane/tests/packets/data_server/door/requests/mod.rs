@@ -36,7 +36,7 @@ use crate::data_server::{
 use crate::{
     blank::map_named,
     cluster::{CS, CS_MAC, ds, ds_mac, first_pool_of_one},
-    host::{accept, nothing_to_accept, on_own_host},
+    host::{accept, nothing_to_accept, own_host},
     segment::{Client, Segment},
     sniff::Wire,
 };
@@ -72,11 +72,10 @@ pub fn run_whole(cases: &[(&str, Outcome)]) {
 
 /// Runs the cases at a data server, and then reports all that have failed.
 pub fn meet_all(cases: impl Fn(&mut DataServer) + Sync) {
-    on_own_host(|| {
-        let mut at = DataServer::new(SERVICE_PATHS | SERVICE_HOSTS);
-        cases(&mut at);
-        at.report();
-    });
+    let _host = own_host();
+    let mut at = DataServer::new(SERVICE_PATHS | SERVICE_HOSTS);
+    cases(&mut at);
+    at.report();
 }
 
 /// Data server 0 with its server and its agent. All paths of the host `a.test` are data server 1's.

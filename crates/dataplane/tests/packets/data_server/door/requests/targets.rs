@@ -3,7 +3,7 @@
 use baton_abi::SERVICE_HOSTS;
 
 use super::{Case, DataServer, Odd, Outcome, Plain, meet_all, run};
-use crate::host::on_own_host;
+use crate::host::own_host;
 
 const TARGETS: &[Case] = &[
     ("a query", Plain, "/ds{}/?a=b&c=%20"),
@@ -90,35 +90,34 @@ fn what_is_not_plain_at_every_offset() {
 /// Where any data server may answer any path, the door leaves it to the server here to read the target.
 #[test]
 fn without_routes_the_server_gets_any_target() {
-    on_own_host(|| {
-        for flags in [0, SERVICE_HOSTS] {
-            let mut at = DataServer::new(flags);
-            for target in [
-                "/ds2/",
-                "//",
-                "/../",
-                "/%2e",
-                "*",
-                "http://h/",
-                "/\u{7f}",
-                "x",
-            ] {
-                let text = format!("GET {target} HTTP/1.1\r\nHost: a.test\r\n\r\n");
-                at.meets(target, text, Outcome::Here(0));
-            }
-            let text = "\r\nGET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n";
-            at.meets("two hosts", text, Outcome::Agent);
-            at.meets(
-                "a folded line",
-                "GET / HTTP/1.1\r\nX: y\r\n z\r\n\r\n",
-                Outcome::Agent,
-            );
-            at.meets(
-                "no method",
-                "get / HTTP/1.1\r\nHost: a\r\n\r\n",
-                Outcome::Agent,
-            );
-            at.report();
+    let _host = own_host();
+    for flags in [0, SERVICE_HOSTS] {
+        let mut at = DataServer::new(flags);
+        for target in [
+            "/ds2/",
+            "//",
+            "/../",
+            "/%2e",
+            "*",
+            "http://h/",
+            "/\u{7f}",
+            "x",
+        ] {
+            let text = format!("GET {target} HTTP/1.1\r\nHost: a.test\r\n\r\n");
+            at.meets(target, text, Outcome::Here(0));
         }
-    });
+        let text = "\r\nGET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n";
+        at.meets("two hosts", text, Outcome::Agent);
+        at.meets(
+            "a folded line",
+            "GET / HTTP/1.1\r\nX: y\r\n z\r\n\r\n",
+            Outcome::Agent,
+        );
+        at.meets(
+            "no method",
+            "get / HTTP/1.1\r\nHost: a\r\n\r\n",
+            Outcome::Agent,
+        );
+        at.report();
+    }
 }
