@@ -9,10 +9,7 @@ use std::{
 use baton_dataplane::{ClientOptions, ClientPrograms, Ipv4Network, sys};
 use etherparse::{IpNumber, Ipv4Header};
 
-use crate::{
-    cluster::{ARRIVES_AT, WEB},
-    segment::{Client, GET, IP, Segment},
-};
+use crate::prelude::*;
 
 /// A tcx program's verdicts.
 const GO_ON: u32 = u32::MAX;

@@ -7,15 +7,7 @@ use baton_dataplane::Channels;
 use baton_wire::{Clock, Message, encode};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use crate::{
-    cluster::{ARRIVES_AT, CS, data_server, ds, key},
-    connection_server::http::routes_by_name,
-    data_server::adopt::loopback::{COOKIE, Live},
-    host::{own_host, send_lccp},
-    lccp::{INNER, LCCP, TO_DS, adopt, forward, seal, tag_again, to_ds},
-    node::{Node, Redirect, Seen, Tx},
-    segment::{Client, Segment},
-};
+use crate::{connection_server::http::routes_by_name, prelude::*};
 
 const CHANNEL: u16 = 5;
 const FIRST: u16 = 65_535;

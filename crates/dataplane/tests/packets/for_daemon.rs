@@ -17,13 +17,7 @@ use baton_wire::NodePair;
 use etherparse::{EtherType, IpNumber};
 use zerocopy::IntoBytes as _;
 
-use crate::{
-    cluster::{CS_MAC, key, other_key},
-    host::own_host,
-    lccp::{LCCP, seal, shift, tag_again},
-    node::{Counted, Drop, Node, Pass},
-    segment::{IP, ethernet, ip_packet, patched},
-};
+use crate::prelude::*;
 
 const PASSED: Counted<'_> = &[("lccp_to_daemon", 1)];
 const TAG: Counted<'_> = &[("lccp_bad_tag", 1)];

@@ -10,7 +10,6 @@ use baton_wire::{Message, Refusal, YieldAnswer};
 use fastrand::Rng;
 
 use crate::{
-    cluster::{CS, CS_MAC, SMTP, WEB, ds, ds_mac, key, peer},
     connection_server::{
         frames::{
             icmp::{error, response},
@@ -19,11 +18,8 @@ use crate::{
         http::{Connection, get, routes_by_name},
     },
     damage::{broken, option_byte},
-    host::{connect, listen, own_host},
     invariants::{SYN_ACK, holds_at_cs, holds_at_ds, holds_at_switch},
-    lccp::{adopt, claim, flow, forward, forward_to, linux_tcb, short, to_cs, to_ds},
-    node::{Node, Tx},
-    segment::{Client, GET, Segment},
+    prelude::*,
 };
 
 const RUNS: u32 = 20_000;

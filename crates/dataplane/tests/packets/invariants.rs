@@ -3,11 +3,7 @@
 use baton_abi::ETHER_SWITCHED;
 use etherparse::IpNumber;
 
-use crate::{
-    node::{Aborted, Drop, Pass, Redirect, Seen, Tx},
-    read::{Packet, verify_checksums},
-    segment::IP,
-};
+use crate::prelude::*;
 
 /// The number of bytes that the programs put around a packet.
 const OVERHEAD: usize = 100;

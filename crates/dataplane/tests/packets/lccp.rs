@@ -10,12 +10,7 @@ use baton_wire::{
 use etherparse::{EtherType, IpNumber};
 use zerocopy::IntoBytes as _;
 
-use crate::{
-    cluster::{CS, CS_MAC, MSS, WINDOW_SCALE, ds, ds_mac, key, keys},
-    node::{Node, Seen},
-    read::Packet,
-    segment::{Client, IP, Segment, ethernet, ip_packet},
-};
+use crate::prelude::*;
 
 /// Where the LCCP header of a frame begins.
 pub const LCCP: usize = 14 + 20;

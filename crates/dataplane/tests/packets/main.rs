@@ -17,6 +17,7 @@ mod merged;
 mod network;
 mod node;
 mod options;
+mod prelude;
 mod read;
 mod seen;
 mod segment;

@@ -9,10 +9,7 @@ use nix::{
     sys::socket::{AddressFamily, SockFlag, SockType, socket},
 };
 
-use crate::{
-    data_server::adopt::loopback::{LOOPBACK, frame_here},
-    segment::{Segment, TCP},
-};
+use crate::prelude::*;
 
 const NEEDS_CHECKSUM: u8 = 1;
 const TCP_OVER_IPV4: u8 = 1;

@@ -9,13 +9,7 @@ use baton_wire::{
 };
 use etherparse::{EtherType, IpNumber};
 
-use crate::{
-    cluster::{CS, CS_MAC, SWITCH, data_server, ds, ds_mac, key, peer},
-    host::own_host,
-    lccp::{adopt, claim, flow, forward, linux_tcb},
-    node::{Counted, Drop, Node, Redirect, Seen, Tx},
-    segment::{Client, ethernet, ip_packet},
-};
+use crate::prelude::*;
 
 const TAG: Counted<'_> = &[("lccp_bad_tag", 1)];
 const STRANGER: Counted<'_> = &[("lccp_stranger", 1)];

@@ -12,12 +12,7 @@ use baton_wire::{Clock, Keys, Message, NodePair, Refusal, decode};
 use etherparse::{EtherType, IpNumber};
 use reader::Vector;
 
-use crate::{
-    cluster::{CS_MAC, ds_mac, mapped},
-    host::own_host,
-    node::{Counted, Drop, Node, Pass, Redirect, Seen, Verdict},
-    segment::{IP, ethernet, ip_packet, padded},
-};
+use crate::prelude::*;
 
 type Expected = (Verdict, Counted<'static>);
 

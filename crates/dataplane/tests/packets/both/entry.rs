@@ -4,12 +4,7 @@ use baton_abi::{LCCP_TCB_SACK, LCCP_TCB_WSCALE, NO_DATA_SERVER, TCB_ADOPTING, TC
 use baton_wire::{Message, NodePair, encode};
 use etherparse::{EtherType, IpNumber};
 
-use crate::{
-    cluster::{CS, CS_MAC, WINDOW_SCALE, ds, ds_mac, key, peer},
-    lccp::to_cs_from,
-    node::Node,
-    segment::{Client, Segment, ethernet, ip_packet},
-};
+use crate::prelude::*;
 
 /// The index of this node as a data server.
 pub const HERE: u16 = 0;

@@ -4,7 +4,7 @@
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 
 use super::entry::{both, from_ds, from_self};
-use crate::{blank::map_named, cluster::ds, lccp::forward, node::Node, segment::Client};
+use crate::prelude::*;
 
 /// The first word of `struct hearing`: the time at which a connection server was last heard.
 fn heard(hearings: &MapHandle) -> u32 {

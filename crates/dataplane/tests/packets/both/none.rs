@@ -1,12 +1,7 @@
 //! NONE: this node's data server does not have the connection of a packet, for whatever reason.
 
 use super::entry::{HERE, NOBODY, both, enter, from_self, owners};
-use crate::{
-    host::own_host,
-    lccp::forward,
-    node::{Counted, Drop},
-    segment::{Client, GET, Segment},
-};
+use crate::prelude::*;
 
 const NONE: Counted<'_> = &[("cs_none", 1), ("ds_none", 1)];
 

@@ -6,13 +6,7 @@ use baton_abi::ADOPT_ATTEMPTS;
 use baton_wire::{Message, Refusal, TcbPart};
 
 use super::entry::{HERE, NOBODY, both, enter, from_ds, from_self, owners};
-use crate::{
-    cluster::{CS, CS_MAC, ds, ds_mac},
-    host::own_host,
-    lccp::{adopt, flow, linux_tcb, sent, short},
-    node::{Counted, Drop, Node, Pass, Redirect, Seen},
-    segment::{Client, Segment},
-};
+use crate::prelude::*;
 
 const REFUSED: Counted<'_> = &[("cs_refused", 1), ("ds_refused", 1)];
 const BY_ALL: Counted<'_> = &[

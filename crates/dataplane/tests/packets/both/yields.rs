@@ -10,14 +10,7 @@ use std::{
 use baton_abi::{DataServer, LCCP_ADOPT, LCCP_FLAG_RESUME};
 use baton_wire::{Message, YieldAnswer, encode};
 
-use crate::{
-    cluster::{ARRIVES_AT, CS, ds, ds_mac, key, peer},
-    data_server::adopt::loopback::Live,
-    host::{own_host, send_lccp_from},
-    lccp::{flow, opened, short, to_cs_from},
-    node::Node,
-    sniff::Wire,
-};
+use crate::prelude::*;
 
 /// The index of the other node. Its address is on this host, because a both-role node has the connection server's.
 const ASKER: u16 = 0;

@@ -5,12 +5,7 @@ use baton_abi::{
     TCB_RST, TCB_WAITING,
 };
 
-use crate::{
-    cluster::{CS_MAC, WEB, data_server, ds, ds_mac},
-    lccp::{biggest, sent},
-    node::{Drop, Node, Pass, Redirect, Tx, Verdict},
-    segment::{Client, GET, Segment, padded, patched},
-};
+use crate::prelude::*;
 
 /// A client whose request is with data server 0, and its cookie.
 pub fn adopted(node: &Node) -> (Client, u32) {

@@ -2,11 +2,7 @@
 
 use baton_abi::{RouteKey, TCB_ADOPTING, TCB_AT_DOOR, TCB_WAITING, Tcb};
 
-use crate::{
-    cluster::{HTTP, HTTP_SERVICE, first_pool_of_one},
-    node::{Node, Seen, Tx},
-    segment::{Client, Segment},
-};
+use crate::prelude::*;
 
 /// The number of bytes that a data server has answered to each request.
 pub const ANSWER: u32 = 1000;

@@ -6,12 +6,7 @@ use etherparse::{EtherType, IpNumber};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::forward::adopted;
-use crate::{
-    cluster::{CS, CS_MAC, ds, ds_mac, key, mapped, other_key},
-    lccp::{adopt, flow, linux_tcb, seal, shift, to_cs, to_cs_from, to_cs_raw},
-    node::{Counted, Drop, Node, Pass, Tx, Verdict},
-    segment::{Client, ethernet, ip_packet, ip_packet_with_options},
-};
+use crate::prelude::*;
 
 struct Case {
     name: &'static str,

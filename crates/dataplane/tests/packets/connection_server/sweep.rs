@@ -7,11 +7,7 @@ use baton_dataplane::{Options, Programs, Swept};
 use nix::time::{ClockId, clock_gettime};
 
 use super::forward::adopted;
-use crate::{
-    cluster::mapped,
-    node::{Node, Tx},
-    segment::{Client, GET},
-};
+use crate::prelude::*;
 
 /// The memory of an entry as `kernel/bpf/hashtab.c` has it: the element's header, its key and value in whole words, and
 /// a bucket.

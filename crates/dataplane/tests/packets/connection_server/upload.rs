@@ -4,11 +4,7 @@
 use baton_abi::{TCB_FIN, Tcb};
 
 use super::http::{Connection, forwarded, get};
-use crate::{
-    cluster::HTTP_SERVICE,
-    node::{Counted, Node, Tx},
-    segment::{Client, Segment},
-};
+use crate::prelude::*;
 
 /// A distance in bytes that is too large to count as near.
 const FAR: u32 = 1 << 20;

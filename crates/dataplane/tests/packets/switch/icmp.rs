@@ -3,8 +3,7 @@
 use super::goes_to;
 use crate::{
     connection_server::frames::icmp::{error, response},
-    node::{Node, Pass},
-    segment::{Client, Segment},
+    prelude::*,
 };
 
 #[test]

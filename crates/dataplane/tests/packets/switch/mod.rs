@@ -7,10 +7,7 @@ mod untouched;
 
 use baton_abi::ETHER_SWITCHED;
 
-use crate::{
-    cluster::{CS_MAC, ds_mac},
-    node::{Counted, Node, Tx},
-};
+use crate::prelude::*;
 
 /// Checks that the switch sends the frame inside another one, and returns the connection server that it goes to.
 #[track_caller]

@@ -1,12 +1,7 @@
 //! Which connection server a packet goes to.
 
 use super::goes_to;
-use crate::{
-    cluster::{CLUSTER, MSS, ds_mac},
-    lccp::biggest,
-    node::{Counted, Drop, Node, Tx},
-    segment::{Client, GET},
-};
+use crate::prelude::*;
 
 const SYN: Counted<'_> = &[("switch_syn", 1)];
 const FORWARD: Counted<'_> = &[("switch_forward", 1)];

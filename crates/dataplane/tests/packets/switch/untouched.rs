@@ -1,11 +1,6 @@
 //! Packets that are not for a service pass to the kernel, and broken packets for a service are dropped.
 
-use crate::{
-    cluster::{CLIENT_MAC, CLUSTER, CS, CS_MAC, WEB, ds_mac},
-    lccp::{forward, to_ds},
-    node::{Counted, Drop, Node, Pass, Verdict},
-    segment::{Client, IP, Segment, TCP, ethernet, ip_packet, patched},
-};
+use crate::prelude::*;
 use etherparse::{EtherType, IpNumber};
 
 #[test]

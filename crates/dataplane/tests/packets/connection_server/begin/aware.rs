@@ -2,12 +2,9 @@
 
 use baton_abi::{LCCP_TCB_AWARE, SERVICE_DIRECT, SERVICE_OWNER, Service, ServiceKey, Tcb};
 
-use crate::connection_server::sweep::{CLOSING, IDLE, key, tick_now, ticks};
 use crate::{
-    cluster::{HTTP, HTTP_SERVICE},
-    lccp::sent,
-    node::{Node, Tx},
-    segment::{Client, Segment},
+    connection_server::sweep::{CLOSING, IDLE, key, tick_now, ticks},
+    prelude::*,
 };
 
 /// The offset of `lccp_tcb.options` in a message's frame.

@@ -3,11 +3,8 @@
 use std::net::SocketAddrV4;
 
 use crate::{
-    cluster::{CLUSTER, EMPTY},
-    node::{Counted, Drop, Node, Tx},
     options::{NOP, SACK, join, linux, mss, wscale},
-    read::ends,
-    segment::{Client, Segment},
+    prelude::*,
     table::{self, Case, Out},
 };
 

@@ -2,11 +2,7 @@
 
 use baton_wire::LccpKey;
 
-use crate::{
-    cluster::other_key,
-    node::{COOKIE_PERIOD, Counted, Drop, Node, Tx},
-    segment::{Client, Segment},
-};
+use crate::prelude::*;
 
 const ADOPTED: Counted<'_> = &[("cs_adopt", 1)];
 const CLAIMED: Counted<'_> = &[("cs_claim", 1)];

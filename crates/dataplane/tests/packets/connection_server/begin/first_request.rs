@@ -6,12 +6,7 @@ use baton_abi::{
 };
 use baton_wire::Message;
 
-use crate::{
-    cluster::{CS, CS_MAC, HTTP, HTTP_SERVICE, SMTP, WEB, data_server, ds, ds_mac},
-    lccp::{adopt, biggest, flow, sent},
-    node::{Counted, Drop, Node, Pass, Redirect, Seen, Tx},
-    segment::{Client, GET, Segment, TCP, padded, patched},
-};
+use crate::prelude::*;
 
 const ADOPTED: Counted<'_> = &[("cs_adopt", 1)];
 

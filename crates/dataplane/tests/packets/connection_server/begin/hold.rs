@@ -5,16 +5,12 @@ use std::{os::fd::AsFd as _, time::Duration};
 use baton_abi::{DATA_SERVER_PRESENT, DataServer, HELD_FRAME_BYTES, HELD_RING_BYTES};
 use baton_dataplane::{Hold, Resumed, sys};
 
-use crate::connection_server::{
-    frames::switched::switched_by,
-    http::{Connection, forwarded, forwarded_and, get, routes_by_name},
-};
 use crate::{
-    cluster::{ARRIVES_AT, CS_MAC, HTTP},
-    lccp::{adopt, opened},
-    node::{Counted, Drop, Node, Pass, Tx},
-    read::Packet,
-    segment::{Client, Segment},
+    connection_server::{
+        frames::switched::switched_by,
+        http::{Connection, forwarded, forwarded_and, get, routes_by_name},
+    },
+    prelude::*,
 };
 
 const HELD: Counted<'_> = &[("cs_held", 1)];

@@ -3,15 +3,12 @@
 
 use baton_wire::Message;
 
-use crate::connection_server::{
-    find::claim_budget::{timestamp, with_echo},
-    http::{Connection, get, routes_by_name},
-};
 use crate::{
-    cluster::{HTTP, HTTP_SERVICE, ds, key},
-    lccp::{flow, linux_tcb, sent, to_cs},
-    node::{Counted, Drop, Node, Tx},
-    segment::{Client, Segment},
+    connection_server::{
+        find::claim_budget::{timestamp, with_echo},
+        http::{Connection, get, routes_by_name},
+    },
+    prelude::*,
 };
 
 const ASKS: Counted<'_> = &[("cs_claim", 1)];

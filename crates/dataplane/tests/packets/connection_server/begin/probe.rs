@@ -2,12 +2,7 @@
 
 use etherparse::TcpOptionElement as Element;
 
-use crate::{
-    cluster::{SMTP, WINDOW_SCALE},
-    node::{COOKIE_PERIOD, Counted, Drop, Node, Tx},
-    options::linux_later,
-    segment::{Client, Segment},
-};
+use crate::{options::linux_later, prelude::*};
 
 const PROBE: Counted<'_> = &[("cs_probe", 1)];
 const CLAIM: Counted<'_> = &[("cs_claim", 1)];

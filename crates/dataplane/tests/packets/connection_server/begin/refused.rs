@@ -3,13 +3,7 @@
 use baton_abi::{ADOPT_ATTEMPTS, DataServer, LCCP_TCB_SACK, Pool};
 use baton_wire::{Message, Refusal, TcbPart};
 
-use crate::connection_server::forward::adopted;
-use crate::{
-    cluster::{CS, CS_MAC, data_server, ds, ds_mac, key, other_key},
-    lccp::{flow, linux_tcb, sent, short, to_cs},
-    node::{Counted, Drop, Node, Pass, Redirect, Tx},
-    segment::{Client, GET, padded},
-};
+use crate::{connection_server::forward::adopted, prelude::*};
 
 const REFUSED: Counted<'_> = &[("cs_refused", 1)];
 const MISMATCH: Counted<'_> = &[("lccp_mismatch", 1)];

@@ -3,14 +3,12 @@
 
 use std::time::Duration;
 
-use crate::connection_server::{
-    find::claim::moved,
-    http::{Connection, forwarded, get},
-};
 use crate::{
-    lccp::{claim, linux_tcb, sent},
-    node::{Counted, Node, Tx},
-    segment::{Client, Segment},
+    connection_server::{
+        find::claim::moved,
+        http::{Connection, forwarded, get},
+    },
+    prelude::*,
 };
 
 const CLAIMED: Counted<'_> = &[("cs_begun_before", 1), ("cs_claim", 1)];

@@ -6,14 +6,7 @@ use std::time::Duration;
 use etherparse::TcpOptionElement as Element;
 
 use super::layouts::{Case, LAYOUTS};
-use crate::{
-    cluster::{CLIENT_MAC, CS, CS_MAC, MSS, WINDOW_SCALE},
-    lccp::{flow, sent, short},
-    node::{Node, Redirect, Seen, Tx},
-    options::mss,
-    read::ends,
-    segment::{Client, padded},
-};
+use crate::{options::mss, prelude::*};
 use baton_wire::{Message, TcbPart, WindowScales};
 
 #[test]

@@ -8,13 +8,9 @@ use baton_abi::{
 };
 use baton_wire::{Message, TcbPart};
 
-use crate::connection_server::http::{Connection, forwarded, get};
 use crate::{
-    cluster::{HTTP, HTTP_SERVICE, WEB, data_server, ds, ds_mac, key, mapped},
-    host::{connect, listen, own_host},
-    lccp::{INNER, flow, linux_tcb, tag_again, to_cs},
-    node::{Counted, Drop, Node, Pass, Tx},
-    segment::{Client, Segment, patched},
+    connection_server::http::{Connection, forwarded, get},
+    prelude::*,
 };
 
 const MOVED: Counted<'_> = &[("cs_moved", 1)];

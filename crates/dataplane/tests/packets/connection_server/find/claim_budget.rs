@@ -9,15 +9,7 @@ use baton_dataplane::{Tick, sys};
 use libbpf_rs::{MapCore as _, MapFlags};
 
 use super::claim::moved;
-use crate::{
-    blank::map_named,
-    cluster::WEB,
-    host::stay_on_one_processor,
-    lccp::linux_tcb,
-    node::{COOKIE_PERIOD, Counted, Drop, Node, Seen, Tx},
-    options::linux_later,
-    segment::{Client, GET, Segment},
-};
+use crate::{options::linux_later, prelude::*};
 
 const CLAIM: Counted<'_> = &[("cs_claim", 1)];
 const CUT: Counted<'_> = &[("cs_claim", 1), ("cs_claim_cut", 1)];

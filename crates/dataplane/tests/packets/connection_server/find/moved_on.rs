@@ -3,12 +3,9 @@
 use baton_abi::{NO_DATA_SERVER, TCB_ADOPTING, TCB_AT_DOOR, TCB_WAITING, Tcb};
 use baton_wire::Message;
 
-use crate::connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name};
 use crate::{
-    cluster::{ds, ds_mac, key},
-    lccp::{flow, linux_tcb, sent, short, to_cs},
-    node::{Counted, Drop, Node, Tx},
-    segment::Segment,
+    connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name},
+    prelude::*,
 };
 
 const MOVED_ON: Counted<'_> = &[("cs_moved_on", 1)];

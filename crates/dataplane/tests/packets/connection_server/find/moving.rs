@@ -8,15 +8,12 @@ use baton_abi::{
 use baton_dataplane::{Moving, Orphans, Step};
 use baton_wire::Message;
 
-use crate::connection_server::{
-    http::{Connection, forwarded, get},
-    orphans::owned_orphan::{answering, change_to_itself, node},
-};
 use crate::{
-    cluster::{HTTP_SERVICE, data_server, ds, ds_mac, key},
-    lccp::{LCCP, flow, forward_to, sent, to_cs},
-    node::{Counted, Drop, Node, Tx},
-    segment::Segment,
+    connection_server::{
+        http::{Connection, forwarded, get},
+        orphans::owned_orphan::{answering, change_to_itself, node},
+    },
+    prelude::*,
 };
 
 const VIA: Counted<'_> = &[("cs_move_via", 1)];

@@ -2,12 +2,9 @@
 
 use baton_wire::Message;
 
-use crate::connection_server::http::{Connection, get, routes_by_name};
 use crate::{
-    cluster::{ds, key},
-    lccp::{flow, sent, to_cs},
-    node::{Drop, Node, Tx},
-    segment::Segment,
+    connection_server::http::{Connection, get, routes_by_name},
+    prelude::*,
 };
 
 fn node() -> Node {

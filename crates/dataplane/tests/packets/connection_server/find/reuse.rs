@@ -3,12 +3,7 @@
 
 use baton_abi::{TCB_ADOPTING, TCB_FIN, TCB_RST, TCB_WAITING, Tcb};
 
-use crate::connection_server::forward::adopted;
-use crate::{
-    lccp::sent,
-    node::{Counted, Drop, Node, Tx},
-    segment::{Client, GET, Segment},
-};
+use crate::{connection_server::forward::adopted, prelude::*};
 
 /// The state of an entry whose request is with a data server that has not answered yet.
 const FRESH: u8 = (TCB_ADOPTING | TCB_WAITING) as u8;

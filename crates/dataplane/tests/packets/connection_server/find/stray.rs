@@ -5,12 +5,7 @@ use std::time::{Duration, Instant};
 
 use baton_wire::Message;
 
-use crate::{
-    cluster::{BY_CLIENT, CS, EMPTY, SMTP, ds, key},
-    lccp::{claim, flow, sent, to_cs},
-    node::{Counted, Drop, Node, Tx},
-    segment::{Client, Segment},
-};
+use crate::prelude::*;
 
 const CLAIM: Counted<'_> = &[("cs_claim", 1)];
 const STRAY: Counted<'_> = &[("cs_stray", 1)];

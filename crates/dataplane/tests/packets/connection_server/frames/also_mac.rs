@@ -1,11 +1,6 @@
 //! MAC addresses that a node has besides its interface's own: those of VRRP, a macvlan or a bridge.
 
-use crate::{
-    cluster::{CLIENT_MAC, CS_MAC, WEB, ds_mac},
-    lccp::sent,
-    node::{Drop, Node, Pass, Tx},
-    segment::{Client, GET, patched},
-};
+use crate::prelude::*;
 
 const VIRTUAL: [u8; 6] = [0, 0, 0x5e, 0, 1, 10];
 const BRIDGE: [u8; 6] = [2, 9, 9, 9, 9, 9];

@@ -5,14 +5,11 @@
 use baton_abi::{DATA_SERVER_LOCAL, DataServer};
 
 use crate::{
-    cluster::{ARRIVES_AT, CLIENT_MAC, CS_MAC, HTTP, data_server, ds_mac},
     connection_server::{
         frames::switched::switched_by,
         http::{get, route},
     },
-    lccp::{adopt, sent},
-    node::{Node, Pass, Redirect, Tx},
-    segment::{Client, GET},
+    prelude::*,
 };
 
 /// The index of the first interface, on whose network the clients are.

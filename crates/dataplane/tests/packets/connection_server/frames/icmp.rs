@@ -3,12 +3,7 @@
 use baton_abi::{DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer};
 use etherparse::{EtherType, IpNumber};
 
-use crate::connection_server::forward::adopted;
-use crate::{
-    cluster::{CLIENT_MAC, CLUSTER, CS_MAC, WEB, data_server, ds_mac},
-    node::{Counted, Node, Pass, Redirect, Tx},
-    segment::{Client, Segment, ethernet, ip_packet, padded, patched},
-};
+use crate::{connection_server::forward::adopted, prelude::*};
 
 const TO_OWNER: Counted<'_> = &[("cs_icmp", 1)];
 const UNREACHABLE: u8 = 3;

@@ -3,12 +3,9 @@
 use baton_abi::DataServer;
 
 use super::switched::switched;
-use crate::connection_server::http::{Connection, route, routes_by_name};
 use crate::{
-    cluster::{ARRIVES_AT, HTTP, data_server, ds, first_pool_of_one},
-    lccp::sent,
-    node::{Drop, Node, Redirect, Tx},
-    segment::{Client, Segment},
+    connection_server::http::{Connection, route, routes_by_name},
+    prelude::*,
 };
 
 /// The MTU of 9000 less 40 bytes of IP and TCP headers, less 100 of IP and LCCP headers around the packet.

@@ -2,8 +2,7 @@
 //! kernel.
 
 use crate::{
-    node::{Counted, Drop, Node, Pass, Tx, Verdict},
-    segment::{Client, IP, Segment, TCP, padded, patched},
+    prelude::*,
     table::{self, Case, Out},
 };
 

@@ -3,9 +3,7 @@
 use etherparse::{EtherType, IpNumber};
 
 use crate::{
-    cluster::{CLIENT_MAC, CLUSTER, CS, CS_MAC, WEB},
-    node::{Node, Pass},
-    segment::{Client, Segment, ethernet, ip_packet, ip_packet_with_options, padded, patched},
+    prelude::*,
     table::{self, Case, Out},
 };
 

@@ -3,12 +3,7 @@
 use baton_abi::ETHER_SWITCHED;
 use etherparse::EtherType;
 
-use crate::{
-    cluster::{CLIENT_MAC, CS_MAC, ds_mac},
-    lccp::{adopt, sent},
-    node::{Drop, Node, Pass, Tx},
-    segment::{Client, GET, ethernet},
-};
+use crate::prelude::*;
 
 /// The switch's MAC address.
 const SWITCH_MAC: [u8; 6] = [2, 0, 0, 0, 0, 254];

@@ -3,13 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::connection_server::forward::adopted;
-use crate::{
-    cluster::key,
-    lccp::{flow, linux_tcb, to_cs},
-    node::{Drop, Node, Pass},
-    segment::{Client, IP},
-};
+use crate::{connection_server::forward::adopted, prelude::*};
 use baton_wire::{Message, Refusal};
 
 /// The shortest frame that a test run takes: an Ethernet header.

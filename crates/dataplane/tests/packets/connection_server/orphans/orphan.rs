@@ -6,13 +6,10 @@ use baton_abi::{
 };
 use baton_wire::Message;
 
-use crate::connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name};
 use crate::{
-    cluster::{HTTP_SERVICE, data_server, ds, ds_mac, key},
-    lccp::{INNER, LCCP, adopt, flow, forward, linux_tcb, sent, short, to_cs},
-    node::{Drop, Node, Tx},
+    connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name},
+    prelude::*,
     seen::Seen,
-    segment::Segment,
 };
 
 /// The offset of the command in a message's frame. The flags are the byte behind it.

@@ -5,11 +5,9 @@ use baton_abi::{Change, DATA_SERVER_DEAD, KeptRequest, TCB_ADOPTING, TCB_AT_DOOR
 use baton_dataplane::{Moving, Orphans, Step};
 
 use super::orphan::{goes_to_the_rest, tell_rest};
-use crate::connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name};
 use crate::{
-    cluster::{HTTP_SERVICE, data_server, ds, ds_mac},
-    lccp::{adopt, sent},
-    node::{Counted, Drop, Node, Tx},
+    connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name},
+    prelude::*,
 };
 
 const WAITS: Counted<'_> = &[("cs_orphan_waits", 1)];

@@ -4,11 +4,7 @@ use std::{collections::BTreeMap, net::SocketAddrV4};
 
 use baton_abi::{CHOICES_PER_POOL, MAX_POOLS, Pool, Service, ServiceKey};
 
-use crate::{
-    cluster::{BY_CLIENT, SMTP, WEB, data_server, first_choice},
-    node::{Node, Tx},
-    segment::Client,
-};
+use crate::prelude::*;
 
 #[test]
 fn each_in_turn() {

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use baton_abi::{SERVICE_OWNER, SERVICE_PATHS, SERVICE_SIZES, Service, ServiceKey};
 use baton_wire::{HashKey, PathHash};
 
-use crate::connection_server::http::{COLLIDED_WITHOUT_A_KEY, Connection, get, route};
 use crate::{
-    cluster::{HTTP, HTTP_SERVICE, first_pool_of_one, key},
-    node::Node,
+    connection_server::http::{COLLIDED_WITHOUT_A_KEY, Connection, get, route},
+    prelude::*,
     vectors::vectors,
 };
 

@@ -8,12 +8,9 @@ use baton_abi::{
 use baton_dataplane::Tallied;
 use baton_wire::{Message, Refusal, TcbPart};
 
-use crate::connection_server::http::{Connection, get, route};
 use crate::{
-    cluster::{HTTP, HTTP_SERVICE, WEB, ds, first_pool_of_one, key},
-    lccp::{flow, linux_tcb, short, to_cs},
-    node::Node,
-    segment::{Client, Segment},
+    connection_server::http::{Connection, get, route},
+    prelude::*,
 };
 
 /// The numbers of the routes to `/ds1/` and `/ds2/`.

@@ -3,14 +3,7 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 
-use super::loopback::judges_nothing;
-use super::loopback::{BEGINNING, COOKIE, FORWARDED, attached, expect_bytes, send_adopt};
-use crate::{
-    cluster::WEB,
-    host::{accept, listen, nothing_to_accept, own_host},
-    node::Counted,
-    segment::{Client, GET, Segment},
-};
+use crate::prelude::*;
 
 const DUPLICATE: Counted<'_> = &[("ds_duplicate", 1)];
 /// `BEHIND_SEQ` of bpf/include/socket_lookup.h: a sequence number that is this far behind is another connection's.

@@ -9,23 +9,16 @@ use baton_abi::{SERVICE_OWNER, Service, ServiceKey};
 use baton_wire::Message;
 use etherparse::{EtherType, IpNumber};
 
-use super::{
-    loopback::{COOKIE, Live, expect_bytes, send},
-    window::in_this_namespace,
-};
-use crate::data_server::{
-    agent::reader::{cut, is_reset, send_in, tell, with_agent},
-    door::owner::{
-        ELSEWHERE, HERE, end_of, ended, follows, owned, request, told_again, told_moved,
-        told_to_adopt,
-    },
-};
+use super::window::in_this_namespace;
 use crate::{
-    cluster::{CLIENT_MAC, CLUSTER, SMTP, WEB, ds, ds_mac, first_pool_of_one},
-    host::{accept, connect, listen, nothing_to_accept, own_host, send_ip},
-    lccp::adopt,
-    node::{Counted, Drop, Node, Pass},
-    segment::{Client, GET, IP, Segment, ethernet, ip_packet, ip_packet_with_options, patched},
+    data_server::{
+        agent::reader::{cut, is_reset, send_in, tell, with_agent},
+        door::owner::{
+            ELSEWHERE, HERE, end_of, ended, follows, owned, request, told_again, told_moved,
+            told_to_adopt,
+        },
+    },
+    prelude::*,
     table::{self, Case, Out},
 };
 

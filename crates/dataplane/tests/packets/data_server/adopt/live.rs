@@ -9,17 +9,7 @@ use std::{
 
 use baton_wire::{Message, TcbPart};
 
-use super::loopback::judges_nothing;
-use super::loopback::{
-    ADOPTED, COOKIE, FORWARDED, adopted, attached, expect_bytes, send, send_adopt,
-};
-use crate::{
-    cluster::{SMTP, WEB},
-    host::{accept, listen, listen_mptcp, listen_shared, nothing_to_accept, own_host},
-    lccp::{flow, linux_tcb},
-    node::Counted,
-    segment::{Client, GET, Segment},
-};
+use crate::prelude::*;
 
 #[test]
 fn an_adopted_connection_is_the_servers() {

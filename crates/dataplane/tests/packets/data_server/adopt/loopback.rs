@@ -12,15 +12,7 @@ use baton_abi::{DataServer, SERVICE_OWNER, Service, ServiceKey};
 use baton_wire::{Address, Message, NodePair, encode};
 use etherparse::{IpNumber, TcpSlice};
 
-use crate::{
-    cluster::{ARRIVES_AT, CLUSTER, CS, CS_MAC, WEB, ds, ds_mac, key, peer},
-    host::{accept, listen, send_lccp_from},
-    lccp::{self, Sent, adopt, opened},
-    node::{Counted, Node},
-    read::Packet,
-    segment::{Client, GET, Segment},
-    sniff::Wire,
-};
+use crate::{lccp, prelude::*};
 
 pub const ADOPTED: Counted<'_> = &[("ds_adopted", 1), ("ds_door_request", 1)];
 pub const FORWARDED: Counted<'_> = &[("ds_forwarded", 1)];

@@ -5,17 +5,7 @@ use std::{
     net::{SocketAddr, TcpListener, TcpStream},
 };
 
-use super::loopback::ADOPTED;
-use super::loopback::{
-    COOKIE, FORWARDED, Live, adopted, attached, expect_bytes, send_adopt,
-    send_adopt_from_data_server,
-};
-use crate::{
-    cluster::WEB,
-    host::{accept, listen, own_host, until},
-    node::Node,
-    segment::{Client, GET},
-};
+use crate::prelude::*;
 
 /// Runs `then` with an adopted connection whose server has read its request.
 fn with_older(then: impl FnOnce(Node, TcpListener, Client, TcpStream) + Send) {

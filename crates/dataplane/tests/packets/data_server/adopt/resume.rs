@@ -9,14 +9,9 @@ use baton_abi::{LCCP_FLAG_RESUME, LccpHeader, RESPONSE_BODY, RESPONSE_COMPLETE, 
 use baton_wire::encode;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use super::loopback::{COOKIE, Live, attached};
-use crate::data_server::door::owner::{ELSEWHERE, HERE, goes_with, owned, request, serves};
 use crate::{
-    cluster::{WEB, ds, key},
-    host::{accept, listen, nothing_to_accept, own_host, send_lccp},
-    lccp::{TO_DS, adopt, seal},
-    node::Node,
-    segment::{Client, Segment},
+    data_server::door::owner::{ELSEWHERE, HERE, goes_with, owned, request, serves},
+    prelude::*,
 };
 
 const AGENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9998);

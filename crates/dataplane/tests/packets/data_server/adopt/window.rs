@@ -5,16 +5,9 @@ use std::{io::Write as _, net::TcpStream, os::fd::AsFd as _};
 use baton_wire::Message;
 use nix::{getsockopt_impl, libc, sockopt_impl, sys::socket::getsockopt};
 
-use super::loopback::ADOPTED;
-use super::loopback::{ANSWER, COOKIE, Live, attached, expect_bytes, send};
-use crate::data_server::door::owner::routed;
-use crate::data_server::door::owner::{ELSEWHERE, HANDED_ON};
 use crate::{
-    cluster::{CS, CS_MAC, WEB, ds, ds_mac},
-    host::{accept, listen, own_host},
-    lccp::adopt,
-    node::Node,
-    segment::{Client, GET},
+    data_server::door::owner::{ELSEWHERE, HANDED_ON, routed},
+    prelude::*,
 };
 
 /// Number of words of `struct tcp_info` that every kernel has. Later kernels append to the structure.

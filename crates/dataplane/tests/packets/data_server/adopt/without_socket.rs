@@ -5,14 +5,7 @@ use std::io::Write as _;
 use baton_abi::MARK_REQUEUED;
 use baton_wire::{Message, Refusal};
 
-use crate::{
-    cluster::{CS, CS_MAC, WEB, ds, ds_mac},
-    host::{Connection, connect, listen, own_host},
-    lccp::{INNER, adopt, flow, forward, linux_tcb, sent, to_ds},
-    node::{Counted, Drop, Node, Pass, Redirect},
-    read::ends,
-    segment::{Client, GET, patched},
-};
+use crate::prelude::*;
 
 const DUPLICATE: Counted<'_> = &[("ds_duplicate", 1)];
 

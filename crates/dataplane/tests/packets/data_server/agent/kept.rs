@@ -6,22 +6,18 @@ use baton_abi::{Kept, RouteKey, TcbKey};
 use baton_wire::{Message, ShortAddress};
 
 use super::reader::{DELIVERED, GIVEN, REPEATED, reads, send_in, tell, with_agent};
-use crate::data_server::{
-    adopt::loopback::{ANSWER, FORWARDED, LOOPBACK, Live, await_counted, expect_bytes, send},
-    door::{
-        owner::{
-            AGAIN, ELSEWHERE, HERE, LET_IN, end_of, ended, goes_with, is_reset, request, serves,
-            told_again,
-        },
-        owner_ends::{begins_here, kill_next},
-    },
-    handover::leave::but_echo,
-};
 use crate::{
-    cluster::{CS, CS_MAC, ds, ds_mac, first_pool_of_one},
-    host::{accept, nothing_to_accept, own_host},
-    lccp::{adopt, flow, short},
-    segment::{Client, Segment},
+    data_server::{
+        door::{
+            owner::{
+                AGAIN, ELSEWHERE, HERE, LET_IN, end_of, ended, goes_with, is_reset, request,
+                serves, told_again,
+            },
+            owner_ends::{begins_here, kill_next},
+        },
+        handover::leave::but_echo,
+    },
+    prelude::*,
 };
 
 fn key(live: &Live) -> TcbKey {

@@ -17,18 +17,11 @@ use baton_wire::Message;
 use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use crate::data_server::{
-    adopt::loopback::{
-        COOKIE, FORWARDED, LOOPBACK, Live, expect_bytes, forward_broken, frame_here,
-    },
-    door::owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, ended, goes_with, owned, request},
-};
 use crate::{
-    blank::map_named,
-    cluster::{CS, CS_MAC, ds, ds_mac, first_pool_of_one},
-    host::{accept, nothing_to_accept, own_host},
-    node::Counted,
-    segment::{Client, GET, Segment},
+    data_server::door::owner::{
+        ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, ended, goes_with, owned, request,
+    },
+    prelude::*,
 };
 
 pub const READS: Counted<'_> = &[("ds_door_reads", 1)];

@@ -12,12 +12,7 @@ use baton_dataplane::sys;
 use etherparse::{EtherType, IpNumber};
 use socket2::{Domain, Socket, Type};
 
-use crate::{
-    cluster::{CLIENT_MAC, CS_MAC, WEB, ds},
-    host::{LOCAL_CLIENT, accept, listen, own_host, send_plain, until},
-    node::Node,
-    segment::{Client, GET, IP, Segment, ethernet, ip_packet, padded, patched},
-};
+use crate::prelude::*;
 
 /// The verdict with which a tcx program leaves the packet to what comes after that program.
 const GO_ON: u32 = u32::MAX;

@@ -1,8 +1,7 @@
 //! Bodies that are chunked or very long: the door follows them to their end, and judges the requests behind them.
 
 use super::owner::{ELSEWHERE, HANDED_ON, LET_IN, end_of, ended, owned, request};
-use crate::data_server::adopt::loopback::{FORWARDED, Live, expect_bytes, forward_broken};
-use crate::{host::own_host, node::Counted, segment::Segment};
+use crate::prelude::*;
 
 const HEAD: &[u8] =
     b"POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -16,17 +16,9 @@ use super::{
     early::{comes_again, one, waiting},
     owner::{ELSEWHERE, HERE, LET_IN, end_of, ended, lets_in, request, serves, told_moved},
 };
-use crate::data_server::{
-    adopt::loopback::{COOKIE, FORWARDED, Live, expect_bytes, send, send_adopt},
-    agent::reader::{read_for, reads, send_in, with_agent},
-};
 use crate::{
-    blank::map_named,
-    cluster::{CS, CS_MAC, WEB, ds, ds_mac, first_pool_of_one, key},
-    host::{accept, nothing_to_accept, own_host},
-    lccp::adopt,
-    node::Counted,
-    segment::{Client, GET, Segment},
+    data_server::agent::reader::{read_for, reads, send_in, with_agent},
+    prelude::*,
 };
 
 const LONG: Duration = Duration::from_secs(3600);

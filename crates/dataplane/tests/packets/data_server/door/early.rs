@@ -9,19 +9,7 @@ use baton_wire::Message;
 use etherparse::{TcpOptionElement, TcpSlice};
 
 use super::owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, lets_in, request, serves};
-use crate::data_server::{
-    adopt::loopback::{
-        ANSWER, COOKIE, FORWARDED, LOOPBACK, Live, expect_bytes, forward_broken, frame_here, send,
-    },
-    agent::reader::with_agent,
-};
-use crate::{
-    cluster::{CS, CS_MAC, ds, ds_mac},
-    host::own_host,
-    lccp,
-    node::Counted,
-    segment::{Client, GET, Segment},
-};
+use crate::{data_server::agent::reader::with_agent, lccp, prelude::*};
 
 const WITHHELD: Counted<'_> = &[("ds_door_waits", 1), ("ds_door_withheld", 1)];
 

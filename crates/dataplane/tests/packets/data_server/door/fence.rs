@@ -13,12 +13,9 @@ use baton_wire::Message;
 use nix::sys::socket::{setsockopt, sockopt::Linger};
 
 use super::owner::is_reset;
-use crate::data_server::adopt::loopback::{FORWARDED, Live, await_counted, send};
-use crate::data_server::adopt::window::{backoff_of, in_flight_of};
 use crate::{
-    host::{own_host, send_again},
-    node::Counted,
-    segment::{Client, Segment},
+    data_server::adopt::window::{backoff_of, in_flight_of},
+    prelude::*,
 };
 
 const LEASE: Duration = Duration::from_millis(200);

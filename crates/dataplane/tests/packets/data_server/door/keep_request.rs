@@ -3,12 +3,7 @@
 use baton_abi::{KeptRequest, ROUTE_RESUME, RouteKey, SERVICE_PATHS, SERVICE_RESUME_REST, TcbKey};
 
 use super::owner::{LET_IN, request};
-use crate::data_server::adopt::loopback::{COOKIE, Live, attached, expect_bytes, send_adopt};
-use crate::{
-    cluster::{WEB, first_pool_of_one},
-    host::{accept, own_host},
-    segment::{Client, GET, Segment},
-};
+use crate::prelude::*;
 
 const KEPT: (&str, u64) = ("ds_request_kept", 1);
 /// The flags of a service that has routes. `SERVICE_RESUME` is left out: with it, the program would also show the

@@ -11,18 +11,7 @@ use baton_abi::{RouteKey, SERVICE_PATHS};
 use baton_wire::{Message, Refusal, ShortAddress};
 use libbpf_rs::MapCore as _;
 
-use crate::data_server::adopt::loopback::{
-    ANSWER, COOKIE, FORWARDED, Live, attached, expect_bytes, forward_broken, owns, send,
-};
-use crate::data_server::handover::leave::but_echo;
-use crate::{
-    blank::map_named,
-    cluster::{CS, CS_MAC, ds, ds_mac, first_pool_of_one},
-    host::{nothing_to_accept, own_host},
-    lccp::{adopt, flow, short},
-    node::{Counted, Node},
-    segment::{Client, GET, Segment},
-};
+use crate::{data_server::handover::leave::but_echo, prelude::*};
 
 pub const LET_IN: Counted<'_> = &[("ds_door_request", 1), ("ds_forwarded", 1)];
 /// The counter of a request that comes again after its connection has gone with it: it is sent there once more.

@@ -10,17 +10,9 @@ use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::FromBytes as _;
 
 use super::owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, ended, goes_with, lets_in, owned, request};
-use crate::data_server::{
-    adopt::loopback::{ADOPTED, COOKIE, Live, expect_bytes, send},
-    agent::reader::{READS, with_agent},
-};
 use crate::{
-    blank::map_named,
-    cluster::{CS, CS_MAC, data_server, ds, ds_mac, first_pool_of_one},
-    host::{accept, nothing_to_accept, own_host},
-    lccp::adopt,
-    node::Node,
-    segment::Client,
+    data_server::agent::reader::{READS, with_agent},
+    prelude::*,
 };
 
 const POST: &[u8] = b"POST /ds2/a HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: 1\r\n\r\nx";

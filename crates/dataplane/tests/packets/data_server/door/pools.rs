@@ -7,11 +7,7 @@ use baton_abi::{SERVICE_OWNER, SERVICE_PATHS, SERVICE_SIZES, SERVICE_STAYS, Serv
 use baton_wire::PathHash;
 
 use super::owner::{ELSEWHERE, HERE, ended, goes_with, lets_in, node, request, serves};
-use crate::data_server::{adopt::loopback::Live, handover::leave::members};
-use crate::{
-    cluster::{WEB, first_pool_of_one, key},
-    host::own_host,
-};
+use crate::{data_server::handover::leave::members, prelude::*};
 
 /// An owned connection of a service with these flags. The pool of the service's large content has data server 1 alone.
 fn owned(flags: u32) -> Live {

@@ -13,16 +13,9 @@ use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::owner::{ELSEWHERE, HERE, LET_IN, goes_with, owned, request, serves};
-use crate::data_server::{
-    adopt::loopback::{ANSWER, COOKIE, FORWARDED, Live},
-    agent::reader::{GIVEN, read_for, reads, send_in, with_agent},
-};
 use crate::{
-    blank::map_named,
-    cluster::first_pool_of_one,
-    host::{accept, own_host},
-    node::Node,
-    segment::{Client, GET, Segment},
+    data_server::agent::reader::{GIVEN, read_for, reads, send_in, with_agent},
+    prelude::*,
 };
 
 /// The numbers of the routes to `/ds1/` and `/ds2/`.

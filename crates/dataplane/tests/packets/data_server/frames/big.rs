@@ -9,11 +9,7 @@ use std::{
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::data_server::adopt::loopback::{attached, judges_nothing, owns};
-use crate::{
-    cluster::{ARRIVES_AT, CLUSTER, WEB},
-    host::{LOCAL_CLIENT, accept, connect, listen, own_host},
-};
+use crate::prelude::*;
 
 const BYTES: usize = 16 << 20;
 const MOST: usize = u16::MAX as usize;

@@ -5,13 +5,7 @@ use baton_wire::{Clock, Hello, Incarnation, LccpKey, Message, Permille, encode};
 use etherparse::{EtherType, IpNumber};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use crate::{
-    cluster::{CS, CS_MAC, ds, ds_mac, key, mapped, other_key},
-    host::own_host,
-    lccp::{INNER, TO_DS, adopt, seal, shift, to_ds, to_ds_raw},
-    node::{Counted, Drop, Node, Pass, Redirect, Verdict},
-    segment::{Client, IP, Segment, ethernet, ip_packet, ip_packet_with_options, patched},
-};
+use crate::prelude::*;
 
 struct Case {
     name: &'static str,

@@ -1,11 +1,7 @@
 //! Packets with wrong headers at the data server: if they are for a cluster address, they never reach the kernel's TCP.
 
 use crate::{
-    cluster::key,
-    host::own_host,
-    lccp::{adopt, tag_again, to_ds},
-    node::{Counted, Drop, Node, Pass, Redirect, Verdict},
-    segment::{Client, IP, Segment, TCP, patched},
+    prelude::*,
     table::{self, Case, Out},
 };
 

@@ -5,10 +5,7 @@ use std::net::{SocketAddrV4, TcpListener};
 use etherparse::{EtherType, IpNumber};
 
 use crate::{
-    cluster::{CLUSTER, CS, CS_MAC, SMTP, WEB, ds_mac},
-    host::{LOCAL_CLIENT, connect, listen, own_host},
-    node::{Counted, Drop, Node, Pass},
-    segment::{Client, GET, Segment, ethernet, ip_packet},
+    prelude::*,
     table::{self, Case, Out},
 };
 

@@ -3,12 +3,7 @@
 use baton_net::{Link, PacketSocket};
 use nix::net::if_::if_nametoindex;
 
-use crate::{
-    host::own_host,
-    lccp::{adopt, to_ds},
-    node::Node,
-    segment::Client,
-};
+use crate::prelude::*;
 
 /// Returns the frame in a VLAN, with the tag in the frame's own bytes.
 fn tagged(frame: &[u8], ether_type: u16, vlan: u16) -> Vec<u8> {

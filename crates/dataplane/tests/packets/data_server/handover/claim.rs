@@ -6,16 +6,7 @@ use baton_abi::{DataServer, LCCP_FLAG_HEADERS, LccpHeader, Ring, short_address};
 use baton_wire::{Message, NodePair, TcbPart, encode};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use crate::data_server::adopt::loopback::ADOPTED;
-use crate::data_server::adopt::loopback::{COOKIE, FORWARDED, Live, expect_bytes, send};
-use crate::data_server::door::owner::LET_IN;
-use crate::{
-    cluster::{CS, CS_MAC, WEB, ds, ds_mac, key, peer},
-    host::{accept, listen, own_host, send_lccp},
-    lccp::{TO_DS, adopt, claim, flow, linux_tcb, opened, seal, sent, to_ds, to_ds_raw},
-    node::{Counted, Drop, Node, Redirect},
-    segment::{Client, GET, Segment},
-};
+use crate::{data_server::door::owner::LET_IN, prelude::*};
 
 const CLAIMED: Counted<'_> = &[("ds_claimed", 1)];
 const PASSED_ON: Counted<'_> = &[("ds_claim_passed_on", 1)];

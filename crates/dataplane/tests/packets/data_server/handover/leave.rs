@@ -4,19 +4,12 @@
 use baton_wire::Message;
 use etherparse::TcpSlice;
 
-use crate::data_server::{
-    adopt::loopback::{COOKIE, FORWARDED, LOOPBACK, Live, frame_here, send_adopt},
-    door::owner::{
+use crate::{
+    data_server::door::owner::{
         AGAIN, ELSEWHERE, HERE, ended, goes_with, lets_in, owned, request, serves, told_again,
         told_moved,
     },
-};
-use crate::{
-    cluster::{CS, CS_MAC, ds, ds_mac},
-    host::{accept, nothing_to_accept, own_host},
-    lccp::{flow, short},
-    node::Counted,
-    segment::{Client, Segment},
+    prelude::*,
 };
 
 const LEFT: Counted<'_> = &[("ds_door_handed_on", 1), ("ds_released", 1)];

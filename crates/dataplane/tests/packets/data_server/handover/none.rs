@@ -2,13 +2,7 @@
 
 use baton_wire::Message;
 
-use crate::{
-    cluster::{CS, CS_MAC, SMTP, WEB, ds, ds_mac, peer},
-    host::{listen, own_host},
-    lccp::{adopt, biggest, flow, forward, sent, to_ds},
-    node::{Counted, Drop, Node, Redirect},
-    segment::{Client, GET, Segment, padded},
-};
+use crate::prelude::*;
 
 const NONE: Counted<'_> = &[("ds_none", 1)];
 

@@ -10,15 +10,7 @@ use std::{
 use baton_abi::{DataServer, LCCP_ADOPT, LCCP_FLAG_RESUME};
 use baton_wire::{Message, YieldAnswer};
 
-use crate::data_server::adopt::loopback::{COOKIE, Live, expect_bytes, send};
-use crate::data_server::door::owner::LET_IN;
-use crate::{
-    cluster::{CS, CS_MAC, ds, ds_mac},
-    host::{own_host, send_plain},
-    lccp::{flow, short},
-    node::Counted,
-    segment::{Client, GET, Segment},
-};
+use crate::{data_server::door::owner::LET_IN, prelude::*};
 
 /// More than the 10 ms that the program waits until what was on its way before has come, with room for a busy machine.
 const SETTLED: Duration = Duration::from_millis(20);

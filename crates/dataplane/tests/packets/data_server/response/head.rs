@@ -5,12 +5,7 @@ use std::io::Write as _;
 use baton_abi::{HEAD_BYTES, SERVICE_RESUME, TcbKey};
 use baton_dataplane::{Heads, SeenHead};
 
-use crate::data_server::adopt::loopback::{COOKIE, Live, expect_bytes, owns};
-use crate::{
-    cluster::WEB,
-    host::own_host,
-    segment::{GET, Segment},
-};
+use crate::prelude::*;
 
 /// Returns a connection whose server is about to write its first response, and the heads that the daemon is shown.
 /// These flags say whether responses of WEB can be resumed.

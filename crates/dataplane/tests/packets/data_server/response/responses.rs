@@ -14,16 +14,9 @@ use fastrand::Rng;
 use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::FromBytes as _;
 
-use crate::data_server::adopt::loopback::{
-    COOKIE, FORWARDED, Live, attached, await_counted, expect_bytes, send_adopt,
-};
-use crate::data_server::door::owner::{ELSEWHERE, LET_IN, routed};
 use crate::{
-    blank::map_named,
-    cluster::WEB,
-    host::{accept, listen, own_host},
-    node::Node,
-    segment::{Client, GET, Segment},
+    data_server::door::owner::{ELSEWHERE, LET_IN, routed},
+    prelude::*,
 };
 
 /// A connection whose server is about to write its first response.

@@ -29,17 +29,7 @@ use self::outcome::{
     Kind::{self, Cut, Divided, Followed, GoesOn, Odd, Plain},
     Outcome,
 };
-use crate::data_server::{
-    adopt::loopback::{COOKIE, Live, has_counted, owns, send_adopt},
-    agent::reader::with_agent,
-};
-use crate::{
-    blank::map_named,
-    cluster::{CS, CS_MAC, ds, ds_mac, first_pool_of_one},
-    host::{accept, nothing_to_accept, own_host},
-    segment::{Client, Segment},
-    sniff::Wire,
-};
+use crate::{data_server::agent::reader::with_agent, prelude::*};
 
 /// A case: its name, what its request is to the door, and the part of the request's text that makes the case.
 pub type Case = (&'static str, Kind, &'static str);
