@@ -9,19 +9,8 @@
 #include "abi/aware_client.h"
 #include "include/kernel.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct client_settings);
-} client_settings SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MAX_CLIENT_SERVICES);
-	__type(key, struct client_service);
-	__type(value, u32);
-} client_services SEC(".maps");
+MAP(client_settings, ARRAY, 1, u32, struct client_settings);
+MAP(client_services, HASH, MAX_CLIENT_SERVICES, struct client_service, u32);
 
 /* What is known of a connection to a service. It is kept in the storage of the connection's socket. */
 struct client_socket {
@@ -34,27 +23,12 @@ struct client_socket {
 	u32 heard;                 /* segments that had come before the first of these probes */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct client_socket);
-} client_sockets SEC(".maps");
+SOCKET_STORAGE(client_sockets, struct client_socket);
 
 /* The data servers of connections that may have no socket anymore, for packets that the kernel still sends of these. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, CLIENT_FLOWS);
-	__type(key, struct client_flow);
-	__type(value, __be32);
-} client_flows SEC(".maps");
+MAP(client_flows, LRU_HASH, CLIENT_FLOWS, struct client_flow, __be32);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct client_counters);
-} client_counters SEC(".maps");
+MAP(client_counters, PERCPU_ARRAY, 1, u32, struct client_counters);
 
 static __always_inline void count_client(enum client_counter what)
 {

@@ -23,12 +23,7 @@ enum {
  * Holds the connection server's own program, for a tail call. The map is not pinned: where no daemon holds it, it is
  * empty, and the carried packet is dropped.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u32);
-} once_more SEC(".maps");
+MAP(once_more, PROG_ARRAY, 1, u32, u32);
 
 /*
  * Takes the client's packet out of the message that carries it, and marks it as carried. False if that failed; then

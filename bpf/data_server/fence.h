@@ -34,12 +34,7 @@ enum {
 	ACK_BIT = 0x10,
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct hearing);
-} hearings SEC(".maps");
+MAP(hearings, ARRAY, 1, u32, struct hearing);
 
 static __always_inline struct hearing *hearing(void)
 {

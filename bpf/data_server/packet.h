@@ -86,12 +86,7 @@ struct scratch {
 	u32 sent_in;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct scratch);
-} received SEC(".maps");
+MAP(received, PERCPU_ARRAY, 1, u32, struct scratch);
 
 static __always_inline struct scratch *scratch_of_this_cpu(void)
 {

@@ -31,6 +31,34 @@ typedef __s64 s64;
  */
 #define IN_THIS_ORDER() asm volatile("" ::: "memory")
 
+/* A map of BPF_MAP_TYPE_ ## kind. */
+#define MAP(name, kind, entries, key_type, value_type)                                                               \
+	struct {                                                                                                     \
+		__uint(type, BPF_MAP_TYPE_##kind);                                                                   \
+		__uint(max_entries, entries);                                                                        \
+		__type(key, key_type);                                                                               \
+		__type(value, value_type);                                                                           \
+	} name SEC(".maps")
+
+/* The same with flags. */
+#define MAP_WITH(name, kind, entries, key_type, value_type, flags)                                                   \
+	struct {                                                                                                     \
+		__uint(type, BPF_MAP_TYPE_##kind);                                                                   \
+		__uint(max_entries, entries);                                                                        \
+		__uint(map_flags, flags);                                                                            \
+		__type(key, key_type);                                                                               \
+		__type(value, value_type);                                                                           \
+	} name SEC(".maps")
+
+/* What is kept with each socket. */
+#define SOCKET_STORAGE(name, value_type)                                                                             \
+	struct {                                                                                                     \
+		__uint(type, BPF_MAP_TYPE_SK_STORAGE);                                                               \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                                                                \
+		__type(key, int);                                                                                    \
+		__type(value, value_type);                                                                           \
+	} name SEC(".maps")
+
 /* include/uapi/asm-generic/errno-base.h */
 enum {
 	ERROR_EXISTS = 17,

@@ -66,12 +66,7 @@ struct text {
 	u32 tag;                   /* tag of the cookie in a packet that begins a connection */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct text);
-} texts SEC(".maps");
+MAP(texts, PERCPU_ARRAY, 1, u32, struct text);
 
 static __always_inline struct text *text_of_this_cpu(void)
 {

@@ -9,78 +9,29 @@
 #include "abi/virtual_sockets.h"
 #include "include/kernel.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct app_settings);
-} app_settings SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct app_counters);
-} app_counters SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(max_entries, MAX_APP_DIRECT);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct app_direct_key);
-	__type(value, u32);
-} app_direct SEC(".maps");
+MAP(app_settings, ARRAY, 1, u32, struct app_settings);
+MAP(app_counters, PERCPU_ARRAY, 1, u32, struct app_counters);
+MAP_WITH(app_direct, LPM_TRIE, MAX_APP_DIRECT, struct app_direct_key, u32, BPF_F_NO_PREALLOC);
 
 /* Cluster addresses, with port 0. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MAX_APP_CLUSTER);
-	__type(key, struct app_address);
-	__type(value, u32);
-} app_cluster SEC(".maps");
+MAP(app_cluster, HASH, MAX_APP_CLUSTER, struct app_address, u32);
 
 /* Ports that are taken at the I/O server. The key is the port in network order; the value is enum app_family_flag. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MAX_APP_TAKEN);
-	__type(key, u32);
-	__type(value, u32);
-} app_taken SEC(".maps");
+MAP(app_taken, HASH, MAX_APP_TAKEN, u32, u32);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct app_socket);
-} app_sockets SEC(".maps");
+SOCKET_STORAGE(app_sockets, struct app_socket);
 
 /* Listeners of the cluster by their socket's cookie. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MAX_APP_LISTENERS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, u64);
-	__type(value, struct app_listener);
-} app_listeners SEC(".maps");
+MAP_WITH(app_listeners, HASH, MAX_APP_LISTENERS, u64, struct app_listener, BPF_F_NO_PREALLOC);
 
 /*
  * Connections that the agent makes, by the agent's end. Entries that nobody takes, as after a refusal, are evicted in
  * the end.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, MAX_APP_ARRIVALS);
-	__type(key, struct app_address);
-	__type(value, struct app_arrival);
-} app_arrivals SEC(".maps");
+MAP(app_arrivals, LRU_HASH, MAX_APP_ARRIVALS, struct app_address, struct app_arrival);
 
 /* The cluster's end of each connection that a program made, by its socket's cookie. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, MAX_APP_ARRIVALS);
-	__type(key, u64);
-	__type(value, struct app_address);
-} app_answers SEC(".maps");
+MAP(app_answers, LRU_HASH, MAX_APP_ARRIVALS, u64, struct app_address);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

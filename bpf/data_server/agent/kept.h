@@ -19,12 +19,7 @@
 #include "data_server/send.h"
 
 /* How far the sockets of connections have received what the agent here keeps of these connections. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, struct tcb_key);
-	__type(value, struct kept);
-} keeping SEC(".maps");
+MAP(keeping, LRU_HASH, 65536, struct tcb_key, struct kept);
 
 /* Notes that the connection's socket has all before `end`; or, with `is_gone`, that there is no such socket. */
 static __noinline void note_received(const struct lccp_header *h, u32 end, bool is_gone)

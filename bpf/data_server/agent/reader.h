@@ -38,19 +38,9 @@ enum {
 	CLOCK_TICK_NS = 1000000,   /* of TCP's timestamps */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, struct tcb_key);
-	__type(value, struct passing);
-} passing SEC(".maps");
+MAP(passing, LRU_HASH, 65536, struct tcb_key, struct passing);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct have_read);
-} have_read SEC(".maps");
+SOCKET_STORAGE(have_read, struct have_read);
 
 static __always_inline u32 milliseconds(void)
 {

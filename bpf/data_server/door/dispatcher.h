@@ -20,12 +20,7 @@
 #include "routing/route.h"
 
 /* The time until which the daemon is known to ask (coarse monotonic, ns). Only the daemon writes it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} asking SEC(".maps");
+MAP(asking, ARRAY, 1, u32, u64);
 
 /* What word_of_dispatcher() returns if the dispatcher names no data server. */
 enum no_word {

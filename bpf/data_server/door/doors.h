@@ -32,23 +32,13 @@ enum found {
 	NOT_HERE,                  /* its connection is not here, and was not */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct door);
-} doors SEC(".maps");
+SOCKET_STORAGE(doors, struct door);
 
 /*
  * Doors of connections whose sockets are being made. They stay when the sockets have been made (DOOR_BORN), as they
  * were at that time.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, struct tcb_key);
-	__type(value, struct door);
-} doors_begun SEC(".maps");
+MAP(doors_begun, LRU_HASH, 65536, struct tcb_key, struct door);
 
 enum {
 	BEGUN_FOR = 256,           /* in 1.05 ms: longer than TCP takes to make a socket, if it makes one */

@@ -28,12 +28,7 @@ enum at_door_event {
 	COUNT_UNAVAILABLE = 4,     /* this counts as a request, too */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, DOOR_TALLIES);
-	__type(key, u32);
-	__type(value, struct door_tally);
-} door_tallies SEC(".maps");
+MAP(door_tallies, PERCPU_ARRAY, DOOR_TALLIES, u32, struct door_tally);
 
 static __always_inline void tally_place(u32 place, u32 bytes, u32 event)
 {

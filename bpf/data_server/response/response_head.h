@@ -26,12 +26,7 @@ enum {
 	STATUS_NOT_MODIFIED = 304,
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct text);
-} response_texts SEC(".maps");
+MAP(response_texts, PERCPU_ARRAY, 1, u32, struct text);
 
 /* What a head says. */
 struct response_head {
