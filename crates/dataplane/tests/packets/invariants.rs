@@ -75,9 +75,14 @@ pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
         }
         Redirect if seen.counted.contains_key("ds_refused") => after == before,
         Redirect
-            if ["ds_no_way", "ds_claim_passed_on", "ds_unclaimed"]
-                .iter()
-                .any(|way| seen.counted.contains_key(*way)) =>
+            if [
+                "ds_no_way",
+                "ds_claim_passed_on",
+                "ds_unclaimed",
+                "ds_yield_refused",
+            ]
+            .iter()
+            .any(|way| seen.counted.contains_key(*way)) =>
         {
             after == before && outer_is_valid(seen)
         }
