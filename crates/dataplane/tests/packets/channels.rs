@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_abi::{DataServer, LccpHeader, OUTBOX_FRAME_BYTES, WINDOW};
 use baton_dataplane::Channels;
 use baton_wire::{Clock, Message, encode};
-use zerocopy::{FromBytes as _, IntoBytes as _};
+use zerocopy::FromBytes as _;
 
 use crate::{connection_server::http::routes_by_name, prelude::*};
 
@@ -194,6 +194,5 @@ fn numbered_message(message: &Message, sent: Clock, number: u16, packet: &Segmen
     let bytes = encode(message, &[], sent, &key().lccp(), TO_DS);
     let mut header = LccpHeader::read_from_bytes(&bytes).unwrap();
     header.be_sequence = u16::to_be(number);
-    seal(&mut header, &key().lccp(), TO_DS, &packet);
-    [header.as_bytes(), &packet].concat()
+    sealed(header, &key().lccp(), TO_DS, &packet)
 }

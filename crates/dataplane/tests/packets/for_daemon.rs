@@ -15,7 +15,6 @@ use baton_abi::{
 use baton_dataplane::{Refusals, sys};
 use baton_wire::NodePair;
 use etherparse::{EtherType, IpNumber};
-use zerocopy::IntoBytes as _;
 
 use crate::prelude::*;
 
@@ -64,8 +63,8 @@ fn changed(
         ..LccpHeader::default()
     };
     change(&mut header);
-    seal(&mut header, &key().lccp(), NodePair { from, to }, body);
-    let packet = ip_packet(IpNumber(253), from, to, &[header.as_bytes(), body].concat());
+    let message = sealed(header, &key().lccp(), NodePair { from, to }, body);
+    let packet = ip_packet(IpNumber(253), from, to, &message);
     ethernet([2, 0, 0, 0, 0, 90], CS_MAC, EtherType::IPV4, &packet)
 }
 

@@ -8,7 +8,7 @@ use baton_wire::{
     tag,
 };
 use etherparse::{EtherType, IpNumber};
-use zerocopy::IntoBytes as _;
+use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::prelude::*;
 
@@ -181,6 +181,18 @@ pub fn shift(header: &mut LccpHeader, seconds: i64) {
 pub fn seal(header: &mut LccpHeader, key: &LccpKey, pair: NodePair, rest: &[u8]) {
     let tagged = header.as_bytes()[..72].try_into().unwrap();
     header.be_tag = tag(key, tagged, pair, rest).to_be();
+}
+
+/// A message with this header, whatever it says: tagged, and with the packet behind it.
+pub fn sealed(mut header: LccpHeader, key: &LccpKey, pair: NodePair, packet: &[u8]) -> Vec<u8> {
+    seal(&mut header, key, pair, packet);
+    [header.as_bytes(), packet].concat()
+}
+
+/// The header of this message.
+pub fn header_of(node: &Node, message: &Message, pair: NodePair) -> LccpHeader {
+    let bytes = encode(message, &[], node.now(), &key().lccp(), pair);
+    LccpHeader::read_from_bytes(&bytes[..80]).unwrap()
 }
 
 /// Tags whatever stands where a frame should have a message, for the two nodes that its IP header names.

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::type_complexity, reason = "the row of a table needs no name")]
 
+mod altered;
 mod blank;
 mod cluster;
 mod damage;

@@ -1,188 +1,70 @@
 //! LCCP messages that the connection server's program does not accept.
 
 use baton_abi::{LCCP_ADOPT, LCCP_FORWARD, LCCP_REFUSED, LccpHeader, ROLE_CS, ROLE_DS};
-use baton_wire::{Clock, Hello, Incarnation, LccpKey, Message, Permille, Refusal, encode};
+use baton_wire::{Clock, Hello, Incarnation, LccpKey, Message, Permille, Refusal};
 use etherparse::{EtherType, IpNumber};
-use zerocopy::{FromBytes as _, IntoBytes as _};
+use zerocopy::IntoBytes as _;
 
 use super::forward::adopted;
-use crate::prelude::*;
-
-struct Case {
-    name: &'static str,
-    /// Changes the header of a good REFUSED before it gets its tag.
-    before: fn(&mut LccpHeader),
-    /// Changes the message after it has got its tag.
-    after: fn(&mut Vec<u8>),
-    verdict: Verdict,
-    counted: Counted<'static>,
-}
-
-const GOOD: Case = Case {
-    name: "good",
-    before: |_| (),
-    after: |_| (),
-    verdict: Tx,
-    counted: &[("cs_refused", 1)],
+use crate::{
+    altered::{self, Altered, GOOD, SHORT, STALE, TAG, UNKNOWN, VERSION, dropped},
+    prelude::*,
 };
 
-const fn bad(name: &'static str, counted: Counted<'static>) -> Case {
-    Case {
-        name,
-        verdict: Drop,
-        counted,
-        ..GOOD
-    }
-}
+/// What comes of a good REFUSED.
+const REFUSED: Counted<'_> = &[("cs_refused", 1)];
 
-const SHORT: Counted<'_> = &[("lccp_short", 1)];
-const VERSION: Counted<'_> = &[("lccp_bad_version", 1)];
-const TAG: Counted<'_> = &[("lccp_bad_tag", 1)];
-const STALE: Counted<'_> = &[("lccp_stale", 1)];
-const UNKNOWN: Counted<'_> = &[("lccp_unknown", 1)];
-
-const CASES: &[Case] = &[
-    GOOD,
-    Case {
-        name: "bits that a later version may set",
-        before: |header| (header.flags, header.be_sequence) = (0xff, 0xabcd),
+/// Messages that are altered in what only the connection server looks at.
+const AT_CS: &[Altered] = &[
+    Altered {
+        header: &[
+            ("bits that a later version may set", |h| {
+                (h.flags, h.be_sequence) = (0xff, 0xabcd);
+            }),
+            ("a reason that is not known", |h| h.be_data = 99u32.to_be()),
+        ],
         ..GOOD
     },
-    Case {
-        name: "a reason that this version does not know",
-        before: |header| header.be_data = 99u32.to_be(),
-        ..GOOD
+    Altered {
+        header: &[("of the end of time", |h| h.be_clock = u64::MAX)],
+        ..dropped(STALE)
     },
-    Case {
-        name: "9 s old",
-        before: |header| shift(header, -9),
-        ..GOOD
+    Altered {
+        header: &[("version 1", |h| h.version = 1)],
+        ..dropped(VERSION)
     },
-    Case {
-        name: "9 s ahead",
-        before: |header| shift(header, 9),
-        ..GOOD
+    Altered {
+        tagged: &[
+            ("receptor changed", |message| message[1] ^= 8),
+            ("tag in little-endian", |m| m[72..80].reverse()),
+        ],
+        ..dropped(TAG)
     },
-    Case {
-        before: |header| shift(header, -11),
-        ..bad("11 s old", STALE)
-    },
-    Case {
-        before: |header| shift(header, 11),
-        ..bad("11 s ahead", STALE)
-    },
-    Case {
-        before: |header| header.be_clock = 0,
-        ..bad("of 1970", STALE)
-    },
-    Case {
-        before: |header| header.be_clock = u64::MAX,
-        ..bad("of the end of time", STALE)
-    },
-    Case {
-        before: |header| header.version = 0,
-        ..bad("version 0", VERSION)
-    },
-    Case {
-        before: |header| header.version = 1,
-        ..bad("version 1", VERSION)
-    },
-    Case {
-        after: |message| message[79] ^= 1,
-        ..bad("last bit of the tag", TAG)
-    },
-    Case {
-        after: |message| message[1] ^= 8,
-        ..bad("receptor changed", TAG)
-    },
-    Case {
-        after: |message| message[72..80].reverse(),
-        ..bad("tag in little-endian", TAG)
-    },
-    Case {
-        after: |message| message[72..80].fill(0),
-        ..bad("no tag", TAG)
-    },
-    Case {
-        before: |header| header.receptor = 0,
-        ..bad("receptor 0", UNKNOWN)
-    },
-    Case {
-        before: |header| header.receptor = 9,
-        ..bad("receptor 9", UNKNOWN)
-    },
-    Case {
-        before: |header| header.command = 0,
-        ..bad("command 0", UNKNOWN)
-    },
-    Case {
-        before: |header| header.command = 99,
-        ..bad("command 99", UNKNOWN)
-    },
-    Case {
-        before: |header| header.command = LCCP_ADOPT as u8,
-        ..bad("ADOPT for the CS", UNKNOWN)
-    },
-    Case {
-        before: |header| header.command = LCCP_FORWARD as u8,
-        ..bad("FORWARD for the CS", UNKNOWN)
-    },
-    Case {
-        before: |header| header.receptor = 2,
-        ..bad("for a data server, which this is not", UNKNOWN)
-    },
-    Case {
-        after: |message| message.truncate(79),
-        ..bad("one byte less than a header", SHORT)
-    },
-    Case {
-        after: |message| message.clear(),
-        ..bad("nothing", SHORT)
-    },
-    Case {
-        before: |header| header.receptor = 3,
-        after: |message| message[72] ^= 0xff,
-        ..bad("for the daemon, with a wrong tag", TAG)
-    },
-    Case {
-        before: |header| {
-            header.receptor = 3;
-            shift(header, -11);
-        },
-        ..bad("for the daemon, 11 s old", STALE)
-    },
-    Case {
-        before: |header| (header.receptor, header.version) = (3, 1),
-        ..bad("for the daemon, of version 1", VERSION)
-    },
-    Case {
-        before: |header| header.receptor = 3,
-        name: "for the daemon, around a packet",
-        verdict: Pass,
-        counted: &[("lccp_to_daemon", 1)],
-        ..GOOD
+    Altered {
+        header: &[
+            ("receptor 9", |h| h.receptor = 9),
+            ("command 99", |h| h.command = 99),
+            ("ADOPT", |h| h.command = LCCP_ADOPT as u8),
+            ("FORWARD", |h| h.command = LCCP_FORWARD as u8),
+            ("for a data server here", |h| h.receptor = 2),
+        ],
+        ..dropped(UNKNOWN)
     },
 ];
 
 #[test]
 fn every_check() {
     let node = Node::cs();
-    for case in CASES {
+    altered::check_all(AT_CS, (Tx, REFUSED), |name, make| {
         let (client, cookie) = adopted(&node);
         let packet = client.get(cookie).packet();
-        let mut header = good(&node, &client);
-        (case.before)(&mut header);
-        seal(&mut header, &key().lccp(), to_cs_from(0), &packet);
-        let mut message = [header.as_bytes(), &packet].concat();
-        (case.after)(&mut message);
-        let frame = to_cs_raw(0, &message);
+        let frame = to_cs_raw(0, &make(good(&node, &client), packet, to_cs_from(0)));
         let seen = node.run(&frame);
-        seen.check(case.verdict, case.counted)
-            .unwrap_or_else(|error| panic!("{}: {error}", case.name));
-        if case.verdict != Tx {
-            assert_eq!(seen.frame, frame, "{}", case.name);
+        if seen.verdict != Tx {
+            assert_eq!(seen.frame, frame, "{name}");
         }
-    }
+        seen
+    });
 }
 
 /// A clock that is off is noted with its difference, but only for senders that have the key.
@@ -194,8 +76,7 @@ fn a_stale_sender_is_noted() {
         let mut header = good(&node, &client);
         shift(&mut header, seconds);
         let packet = client.get(cookie).packet();
-        seal(&mut header, key, to_cs_from(from), &packet);
-        let message = [header.as_bytes(), &packet].concat();
+        let message = sealed(header, key, to_cs_from(from), &packet);
         node.run(&to_cs_raw(from, &message))
     };
     throw(0, 9, &key().lccp());
@@ -221,14 +102,13 @@ fn a_message_is_bound_to_its_sender_and_receiver() {
         node.change(|settings| settings.address = mapped(CS));
         let (client, cookie) = adopted(&node);
         let packet = client.get(cookie).packet();
-        let mut header = good(&node, &client);
-        seal(&mut header, &key().lccp(), to_cs_from(0), &packet);
-        let message = [header.as_bytes(), &packet].concat();
+        let header = good(&node, &client);
+        let message = sealed(header, &key().lccp(), to_cs_from(0), &packet);
         node.change(|settings| settings.address = mapped(to));
         let packet = ip_packet(IpNumber(253), from, to, &message);
         node.run(&ethernet(ds_mac(0), CS_MAC, EtherType::IPV4, &packet))
     };
-    at(ds(0), CS).expect(Tx, &[("cs_refused", 1)]);
+    at(ds(0), CS).expect(Tx, REFUSED);
     at(ds(1), CS).expect(Drop, TAG);
     at(ds(0), ds(1)).expect(Drop, TAG);
     at(CS, ds(0)).expect(Drop, TAG);
@@ -241,9 +121,8 @@ fn a_message_is_bound_to_its_packet() {
     let (client, cookie) = adopted(&node);
     let packet = client.get(cookie).packet();
     let with_another = |at: usize| {
-        let mut header = good(&node, &client);
-        seal(&mut header, &key().lccp(), to_cs_from(0), &packet);
-        let mut message = [header.as_bytes(), &packet].concat();
+        let header = good(&node, &client);
+        let mut message = sealed(header, &key().lccp(), to_cs_from(0), &packet);
         message[80 + at] ^= 1;
         node.run(&to_cs_raw(0, &message))
     };
@@ -254,38 +133,28 @@ fn a_message_is_bound_to_its_packet() {
             .unwrap_or_else(|error| panic!("byte {at}: {error}"));
     }
     // The packet's TCP checksum is not bound, because it may still be pending where the message is made.
-    with_another(36).expect(Tx, &[("cs_refused", 1)]);
+    with_another(36).expect(Tx, REFUSED);
 }
 
 #[test]
 fn under_another_key() {
     let node = Node::cs();
     let (client, cookie) = adopted(&node);
-    let mut header = good(&node, &client);
     let packet = client.get(cookie).packet();
-    seal(&mut header, &other_key().lccp(), to_cs_from(0), &packet);
-    let message = [header.as_bytes(), &packet].concat();
-    node.run(&to_cs_raw(0, &message)).expect(Drop, TAG);
     // A missing previous key is not taken for a key of zeros.
-    let packet = client.get(cookie).packet();
-    seal(
-        &mut header,
-        &LccpKey::from_words([0, 0]),
-        to_cs_from(0),
-        &packet,
-    );
-    let message = [header.as_bytes(), &packet].concat();
-    node.run(&to_cs_raw(0, &message)).expect(Drop, TAG);
+    for key in [other_key().lccp(), LccpKey::from_words([0, 0])] {
+        let message = sealed(good(&node, &client), &key, to_cs_from(0), &packet);
+        node.run(&to_cs_raw(0, &message)).expect(Drop, TAG);
+    }
 }
 
 #[test]
 fn an_outer_header_with_options_is_not_ours() {
     let node = Node::cs();
     let (client, cookie) = adopted(&node);
-    let mut header = good(&node, &client);
     let packet = client.get(cookie).packet();
-    seal(&mut header, &key().lccp(), to_cs_from(0), &packet);
-    let message = [header.as_bytes(), &packet].concat();
+    let header = good(&node, &client);
+    let message = sealed(header, &key().lccp(), to_cs_from(0), &packet);
     let packet = ip_packet_with_options(IpNumber(253), ds(0), CS, &[1; 4], &message);
     let frame = ethernet(ds_mac(0), CS_MAC, EtherType::IPV4, &packet);
     node.run(&frame).expect(Drop, SHORT);
@@ -338,8 +207,7 @@ fn good(node: &Node, client: &Client) -> LccpHeader {
         tcb: linux_tcb(),
         refusal: Refusal::NoListener,
     };
-    let bytes = encode(&message, &[], node.now(), &key().lccp(), to_cs_from(0));
-    let header = LccpHeader::read_from_bytes(&bytes).unwrap();
+    let header = header_of(node, &message, to_cs_from(0));
     assert_eq!(u32::from(header.command), LCCP_REFUSED);
     header
 }

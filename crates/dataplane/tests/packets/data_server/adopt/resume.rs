@@ -5,9 +5,7 @@ use std::{
     os::fd::AsFd as _,
 };
 
-use baton_abi::{LCCP_FLAG_RESUME, LccpHeader, RESPONSE_BODY, RESPONSE_COMPLETE, Response};
-use baton_wire::encode;
-use zerocopy::{FromBytes as _, IntoBytes as _};
+use baton_abi::{LCCP_FLAG_RESUME, RESPONSE_BODY, RESPONSE_COMPLETE, Response};
 
 use crate::{
     data_server::door::owner::{ELSEWHERE, HERE, goes_with, owned, request, serves},
@@ -18,11 +16,9 @@ const AGENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9998);
 
 fn send_resumed(node: &Node, client: &Client, packet: &Segment) {
     let packet = packet.packet();
-    let bytes = encode(&adopt(client), &[], node.now(), &key().lccp(), TO_DS);
-    let mut header = LccpHeader::read_from_bytes(&bytes).unwrap();
+    let mut header = header_of(node, &adopt(client), TO_DS);
     header.flags = LCCP_FLAG_RESUME as u8;
-    seal(&mut header, &key().lccp(), TO_DS, &packet);
-    send_lccp(ds(0), &[header.as_bytes(), &packet].concat());
+    send_lccp(ds(0), &sealed(header, &key().lccp(), TO_DS, &packet));
 }
 
 #[test]

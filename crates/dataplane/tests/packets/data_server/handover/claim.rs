@@ -2,9 +2,8 @@
 
 use std::io::{ErrorKind, Read as _};
 
-use baton_abi::{DataServer, LCCP_FLAG_HEADERS, LccpHeader, Ring, short_address};
-use baton_wire::{Message, NodePair, TcbPart, encode};
-use zerocopy::{FromBytes as _, IntoBytes as _};
+use baton_abi::{DataServer, LCCP_FLAG_HEADERS, Ring, short_address};
+use baton_wire::{Message, TcbPart};
 
 use crate::{data_server::door::owner::LET_IN, prelude::*};
 
@@ -197,33 +196,21 @@ fn without_its_data_it_goes_around() {
     in_ring(&node);
     let client = Client::fresh();
     let packet = client.later(7, 100, 100);
-    let mut header = header_of(&node, &claim(&client, 0));
+    let mut header = header_of(&node, &claim(&client, 0), TO_DS);
     header.flags = LCCP_FLAG_HEADERS as u8;
-    seal(&mut header, &key().lccp(), TO_DS, &packet.packet());
-    let body = [header.as_bytes(), &packet.packet()].concat();
-    let seen = node.run(&to_ds_raw(&body)).expect(Redirect, PASSED_ON);
+    let frame = |header| to_ds_raw(&sealed(header, &key().lccp(), TO_DS, &packet.packet()));
+    let seen = node.run(&frame(header)).expect(Redirect, PASSED_ON);
     assert_eq!(seen.packet().body[3], LCCP_FLAG_HEADERS as u8);
     header.tcb.attempt = 2;
-    seal(&mut header, &key().lccp(), TO_DS, &packet.packet());
-    let body = [header.as_bytes(), &packet.packet()].concat();
-    let seen = node.run(&to_ds_raw(&body)).expect(Redirect, UNCLAIMED);
+    let seen = node.run(&frame(header)).expect(Redirect, UNCLAIMED);
     assert_eq!(sent(&node, &seen).packet, packet.packet());
 }
 
-fn header_of(node: &Node, message: &Message) -> LccpHeader {
-    let bytes = encode(message, &[], node.now(), &key().lccp(), TO_DS);
-    LccpHeader::read_from_bytes(&bytes[..80]).unwrap()
-}
-
 fn send_headers(node: &Node, client: &Client, packet: &Segment) {
-    let mut header = header_of(node, &claim(client, 0));
+    let mut header = header_of(node, &claim(client, 0), TO_DS);
     header.flags = LCCP_FLAG_HEADERS as u8;
-    let pair = NodePair {
-        from: CS,
-        to: ds(0),
-    };
-    seal(&mut header, &key().lccp(), pair, &packet.packet());
-    send_lccp(ds(0), &[header.as_bytes(), &packet.packet()].concat());
+    let packet = packet.packet();
+    send_lccp(ds(0), &sealed(header, &key().lccp(), TO_DS, &packet));
 }
 
 /// The socket here is an older connection's on these ports, whose client has vanished. The packet is not of that
