@@ -205,14 +205,6 @@ impl<'a> ConnectionServer<'a> {
         Ok(())
     }
 
-    /// Forgets what was measured so far.
-    pub fn forget_rounds(&mut self) {
-        for kind in &mut self.kinds {
-            kind.row.clear();
-        }
-        self.alone.clear();
-    }
-
     pub fn rows(self) -> Vec<Row> {
         let kinds = self.kinds.into_iter().map(|kind| kind.row);
         kinds.chain([self.alone]).collect()

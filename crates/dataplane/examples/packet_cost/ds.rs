@@ -69,17 +69,7 @@ pub struct DataServer<'a> {
     _connection: TcpStream,
     sender: Socket,
     _beside: [OwnedFd; 2],
-    deliver: Row,
-    not_ours: Row,
-    adopt: Row,
-    forward: Row,
-    here: Row,
-    here_of_few: Row,
-    here_resumable: Row,
-    handed_on: Row,
-    copies: Row,
-    body: Row,
-    head: Row,
+    rows: Vec<Row>,
 }
 
 impl<'a> DataServer<'a> {
@@ -122,17 +112,7 @@ impl<'a> DataServer<'a> {
             _connection: connection,
             sender,
             _beside: beside,
-            not_ours: Row::new("not for a service", None),
-            deliver: Row::new("plain packet of a connection", None),
-            forward: Row::new("FORWARD of a connection (live)", None),
-            body: Row::new("leaving, in the middle of a response", None),
-            head: Row::new("leaving, a response begins (shown)", None),
-            adopt: Row::new("ADOPT -> a new socket (live)", Some(400.0)),
-            here: Row::new("door: next GET, answered here (live)", Some(450.0)),
-            here_of_few: Row::new("door: the same, few connections", Some(450.0)),
-            here_resumable: Row::new("door: the same, may be resumed", None),
-            handed_on: Row::new("door: next GET, handed on (live)", Some(900.0)),
-            copies: Row::new("two copies of a packet, nothing else", None),
+            rows: Vec::new(),
         })
     }
 
@@ -149,23 +129,21 @@ impl<'a> DataServer<'a> {
     pub fn round(&mut self) -> Result<()> {
         let old = self.client.later(COOKIE, GET.len(), 0);
         let other = old.clone().to("10.77.0.100:8080".parse()?);
-        let (whole, floor) = self.repeat(&other)?;
-        self.not_ours.add(whole, floor);
-        let (whole, floor) = self.repeat(&old)?;
-        self.deliver.add(whole, floor);
+        let measured = self.repeat(&other)?;
+        self.add("not for a service", None, measured);
+        let measured = self.repeat(&old)?;
+        self.add("plain packet of a connection", None, measured);
 
         let forward = forward(&self.client);
-        let (whole, floor) = self.send_all(
-            "ds_forwarded",
-            (0..ADOPTS).map(|_| (forward.clone(), old.clone())),
-        )?;
-        self.forward.add(whole, floor);
-        let empty = floor;
+        let packets = (0..ADOPTS).map(|_| (forward.clone(), old.clone()));
+        let measured = self.send_all("ds_forwarded", packets)?;
+        self.add("FORWARD of a connection (live)", None, measured);
+        let (_, empty) = measured;
 
         let clients: Vec<_> = (0..ADOPTS).map(|_| Client::of(WEB)).collect();
         let fresh = (clients.iter()).map(|client| (adopt(client), client.get(COOKIE)));
-        let (whole, floor) = self.send_all("ds_adopted", fresh)?;
-        self.adopt.add(whole, floor);
+        let measured = self.send_all("ds_adopted", fresh)?;
+        self.add("ADOPT -> a new socket (live)", Some(400.0), measured);
         let mut connections = self.accept_all()?;
         // After this time the kernel has acknowledged the requests, and does not send anything again so soon.
         std::thread::sleep(Duration::from_millis(300));
@@ -176,8 +154,7 @@ impl<'a> DataServer<'a> {
                 bodies.extend(self.leave(some, &PIECE, 0)?);
             }
         }
-        self.head.add(mean(&heads), empty);
-        self.body.add(mean(&bodies), empty);
+        let (head, body) = ((mean(&heads), empty), (mean(&bodies), empty));
 
         let answered = HEAD.len() as u32 + PIECES * PIECE.len() as u32;
         let after = |client: &Client, sent: usize, request: &[u8]| {
@@ -195,22 +172,29 @@ impl<'a> DataServer<'a> {
         let (plain, resumable) = here.split_at(here.len() / 2);
         serve(&self.node, 0)?;
         let requests = plain.iter().map(|client| next(client, HERE));
-        let (whole, floor) = self.send_all("ds_door_request", requests)?;
-        self.here.add(whole, floor);
+        let measured = self.send_all("ds_door_request", requests)?;
+        self.add(
+            "door: next GET, answered here (live)",
+            Some(450.0),
+            measured,
+        );
         let requests = (1..=REQUESTS_OF_FEW).flat_map(|number| {
             let sent = GET.len() + number * HERE.len();
             (plain[..FEW].iter()).map(move |client| after(client, sent, HERE))
         });
-        let (whole, floor) = self.send_all("ds_door_request", requests)?;
-        self.here_of_few.add(whole, floor);
+        let measured = self.send_all("ds_door_request", requests)?;
+        self.add("door: the same, few connections", Some(450.0), measured);
         serve(&self.node, SERVICE_RESUME)?;
         let requests = resumable.iter().map(|client| next(client, HERE));
-        let (whole, floor) = self.send_all("ds_door_request", requests)?;
-        self.here_resumable.add(whole, floor);
+        let measured = self.send_all("ds_door_request", requests)?;
+        self.add("door: the same, may be resumed", None, measured);
         let requests = other.iter().map(|client| next(client, ANOTHERS));
-        let (whole, floor) = self.send_all("ds_door_handed_on", requests)?;
-        self.handed_on.add(whole, floor);
-        self.copies.add(self.copy(&plain[0])?, empty);
+        let measured = self.send_all("ds_door_handed_on", requests)?;
+        self.add("door: next GET, handed on (live)", Some(900.0), measured);
+        let copies = (self.copy(&plain[0])?, empty);
+        self.add("two copies of a packet, nothing else", None, copies);
+        self.add("leaving, in the middle of a response", None, body);
+        self.add("leaving, a response begins (shown)", None, head);
         Ok(())
     }
 
@@ -227,39 +211,18 @@ impl<'a> DataServer<'a> {
         Ok(program::runs(&self.wrapper.tcx_copies)?.mean_since(before))
     }
 
-    /// Forgets what was measured so far.
-    pub fn forget_rounds(&mut self) {
-        for row in [
-            &mut self.not_ours,
-            &mut self.deliver,
-            &mut self.forward,
-            &mut self.adopt,
-            &mut self.here,
-            &mut self.here_of_few,
-            &mut self.here_resumable,
-            &mut self.handed_on,
-            &mut self.copies,
-            &mut self.body,
-            &mut self.head,
-        ] {
-            row.clear();
+    /// Adds a measurement to the row with this name: the nanoseconds with the program, and without it.
+    fn add(&mut self, name: &'static str, goal: Option<f64>, (whole, floor): (f64, f64)) {
+        if let Some(row) = self.rows.iter_mut().find(|row| row.name == name) {
+            return row.add(whole, floor);
         }
+        let mut row = Row::new(name, goal);
+        row.add(whole, floor);
+        self.rows.push(row);
     }
 
     pub fn rows(self) -> Vec<Row> {
-        vec![
-            self.not_ours,
-            self.deliver,
-            self.forward,
-            self.adopt,
-            self.here,
-            self.here_of_few,
-            self.here_resumable,
-            self.handed_on,
-            self.copies,
-            self.body,
-            self.head,
-        ]
+        self.rows
     }
 
     /// Repeats the same packet. Returns the mean nanoseconds with the program and without it.

@@ -6,7 +6,8 @@ use crate::program::Size;
 pub struct Row {
     pub name: &'static str,
     goal: Option<f64>,
-    /// The nanoseconds that a packet took in each round: with the program, and without it.
+    /// The nanoseconds that a packet took in each round: with the program, and without it. The first round only warms
+    /// up, and counts for nothing.
     rounds: Vec<(f64, f64)>,
 }
 
@@ -24,13 +25,8 @@ impl Row {
         self.rounds.push((whole, floor));
     }
 
-    /// Forgets all rounds.
-    pub fn clear(&mut self) {
-        self.rounds.clear();
-    }
-
     fn sorted(&self, of: impl Fn(&(f64, f64)) -> f64) -> Vec<f64> {
-        let mut values: Vec<f64> = self.rounds.iter().map(of).collect();
+        let mut values: Vec<f64> = self.rounds.iter().skip(1).map(of).collect();
         values.sort_by(f64::total_cmp);
         values
     }
@@ -42,7 +38,7 @@ pub fn print(title: &str, rows: &[Row]) {
         "  {:<36} {:>8} {:>6}   {:>13} {:>8} {:>8}",
         "", "ns", "goal", "least..most", "raw", "floor"
     );
-    for row in rows.iter().filter(|row| !row.rounds.is_empty()) {
+    for row in rows.iter().filter(|row| row.rounds.len() > 1) {
         let own = row.sorted(|(whole, floor)| whole - floor);
         let (whole, floor) = (
             row.sorted(|(whole, _)| *whole),

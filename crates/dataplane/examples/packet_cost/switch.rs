@@ -70,13 +70,6 @@ impl<'a> Switch<'a> {
         Ok(())
     }
 
-    /// Forgets what was measured so far.
-    pub fn forget_rounds(&mut self) {
-        for kind in &mut self.kinds {
-            kind.row.clear();
-        }
-    }
-
     pub fn rows(self) -> Vec<Row> {
         self.kinds.into_iter().map(|kind| kind.row).collect()
     }

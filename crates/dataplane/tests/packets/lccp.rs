@@ -10,7 +10,12 @@ use baton_wire::{
 use etherparse::{EtherType, IpNumber};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use crate::prelude::*;
+use crate::{
+    cluster::{CS, CS_MAC, MSS, WINDOW_SCALE, ds, ds_mac, key, keys},
+    node::{Node, Seen},
+    read::Packet,
+    segment::{Client, IP, Segment, ethernet, ip_packet},
+};
 
 /// Where the LCCP header of a frame begins.
 pub const LCCP: usize = 14 + 20;
