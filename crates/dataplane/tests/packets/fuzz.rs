@@ -83,11 +83,7 @@ fn the_connection_server() {
             answer(
                 &node,
                 random.u16(..3),
-                &Message::None {
-                    flow: flow(&http.client),
-                    attempt: random.u8(..2),
-                    is_plain: random.bool(),
-                },
+                &none(&http.client, random.u8(..2), random.bool()),
                 &http.empty(),
             ),
             claimed_by(&node, random.u16(..4), random.bool(), &Client::of(WEB)),
@@ -231,27 +227,17 @@ fn all_met(met: &BTreeSet<String>, wanted: &str) {
 
 /// An answer to CLAIM: MOVED, or the NONE of the last data server that was asked.
 fn claimed_by(node: &Node, from: u16, moved: bool, client: &Client) -> Vec<u8> {
-    let flow = flow(client);
     let message = if moved {
-        Message::Moved {
-            flow,
-            tcb: linux_tcb(),
-            next: None,
-            is_cut: false,
-        }
+        crate::lccp::moved(client, None)
     } else {
-        Message::None {
-            flow,
-            attempt: 3,
-            is_plain: false,
-        }
+        none(client, 3, false)
     };
     answer(node, from, &message, &client.later(7, 10, 10))
 }
 
 /// A data server's message about a connection, around one of its packets.
 fn answer(node: &Node, from: u16, message: &Message, packet: &Segment) -> Vec<u8> {
-    to_cs(from, message, node.now(), &key().lccp(), &packet.packet())
+    node.said_by(from, message, packet)
 }
 
 /// A message that the program leaves to the daemon.
@@ -264,21 +250,13 @@ fn for_daemon(node: &Node, from: u16, client: &Client) -> Vec<u8> {
 }
 
 fn refusal(from: u16, node: &Node, client: &Client, cookie: u32) -> Vec<u8> {
-    let message = Message::Refused {
-        flow: flow(client),
-        tcb: linux_tcb(),
-        refusal: Refusal::NoListener,
-    };
+    let message = refused(client, linux_tcb(), Refusal::NoListener);
     answer(node, from, &message, &client.get(cookie))
 }
 
 /// A NONE from the owner, which does not know the connection because a packet came to it before the ADOPT did.
 fn none_of(from: u16, is_plain: bool, node: &Node, client: &Client, cookie: u32) -> Vec<u8> {
-    let message = Message::None {
-        flow: flow(client),
-        attempt: 0,
-        is_plain,
-    };
+    let message = none(client, 0, is_plain);
     answer(node, from, &message, &client.get(cookie))
 }
 

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use baton_abi::LccpHeader;
 use baton_wire::{
-    Clock, Flow, LccpKey, Message, NodePair, ShortAddress, TcbPart, WindowScales, decode, encode,
-    tag,
+    Clock, Flow, LccpKey, Message, NodePair, Refusal, ShortAddress, TcbPart, WindowScales, decode,
+    encode, tag,
 };
 use etherparse::{EtherType, IpNumber};
 use zerocopy::{FromBytes as _, IntoBytes as _};
@@ -130,6 +130,33 @@ pub fn forward_to(client: &Client, next: u16) -> Message {
     }
 }
 
+/// NONE of a data server. `attempt` is the number of data servers that do not have the connection.
+pub fn none(client: &Client, attempt: u8, is_plain: bool) -> Message {
+    Message::None {
+        flow: flow(client),
+        attempt,
+        is_plain,
+    }
+}
+
+pub fn refused(client: &Client, tcb: TcbPart, refusal: Refusal) -> Message {
+    Message::Refused {
+        flow: flow(client),
+        tcb,
+        refusal,
+    }
+}
+
+/// MOVED: the connection went to `next`, or is at the sender.
+pub fn moved(client: &Client, next: Option<ShortAddress>) -> Message {
+    Message::Moved {
+        flow: flow(client),
+        tcb: linux_tcb(),
+        next,
+        is_cut: false,
+    }
+}
+
 pub fn short(address: Ipv4Addr) -> ShortAddress {
     ShortAddress::try_from(IpAddr::V4(address)).unwrap()
 }
@@ -161,6 +188,14 @@ pub fn to_ds_raw(body: &[u8]) -> Vec<u8> {
 /// A frame from a data server to the connection server.
 pub fn to_cs(from: u16, message: &Message, clock: Clock, key: &LccpKey, packet: &[u8]) -> Vec<u8> {
     to_cs_raw(from, &encode(message, packet, clock, key, to_cs_from(from)))
+}
+
+impl Node {
+    /// A frame in which a data server says this to the connection server, about the connection of this packet.
+    pub fn said_by(&self, from: u16, message: &Message, packet: &Segment) -> Vec<u8> {
+        let packet = packet.packet();
+        to_cs(from, message, self.now(), &key().lccp(), &packet)
+    }
 }
 
 pub fn to_cs_raw(from: u16, body: &[u8]) -> Vec<u8> {

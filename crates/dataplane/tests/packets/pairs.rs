@@ -216,11 +216,7 @@ fn the_connection_server_hears_each_data_server_under_its_own_key() {
     let owner = node.tcb(&client).unwrap().owner;
     opens(&node, &seen, CS, ds(owner));
 
-    let refused = Message::Refused {
-        flow: flow(&client),
-        tcb: linux_tcb(),
-        refusal: Refusal::NoListener,
-    };
+    let refused = refused(&client, linux_tcb(), Refusal::NoListener);
     let run = |key| carried(&node, (ds(owner), CS), key, &refused, &request.packet());
     for other in (0..3).filter(|other| *other != owner) {
         run(pair(ds(other), CS)).expect(Drop, TAG);

@@ -60,6 +60,15 @@ impl Segment {
         Self { to, ..self }
     }
 
+    /// The client of the packet's connection, as far as the packet shows it.
+    pub fn client(&self) -> Client {
+        Client {
+            address: self.from,
+            service: self.to,
+            isn: 0,
+        }
+    }
+
     /// The IP packet.
     pub fn packet(&self) -> Vec<u8> {
         let tcp = self.tcp();

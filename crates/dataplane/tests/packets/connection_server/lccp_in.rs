@@ -202,11 +202,7 @@ fn the_protocol_number_is_configured() {
 }
 
 fn good(node: &Node, client: &Client) -> LccpHeader {
-    let message = Message::Refused {
-        flow: flow(client),
-        tcb: linux_tcb(),
-        refusal: Refusal::NoListener,
-    };
+    let message = refused(client, linux_tcb(), Refusal::NoListener);
     let header = header_of(node, &message, to_cs_from(0));
     assert_eq!(u32::from(header.command), LCCP_REFUSED);
     header

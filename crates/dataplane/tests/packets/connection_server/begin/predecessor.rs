@@ -38,12 +38,8 @@ fn first(node: &Node, text: &str, ago: u32) -> (Client, Segment) {
 }
 
 fn nobody(node: &Node, client: &Client, packet: &Segment) -> Vec<u8> {
-    let message = Message::None {
-        flow: flow(client),
-        attempt: 3,
-        is_plain: false,
-    };
-    to_cs(2, &message, node.now(), &key().lccp(), &packet.packet())
+    let message = none(client, 3, false);
+    node.said_by(2, &message, packet)
 }
 
 #[test]
@@ -77,13 +73,8 @@ fn it_stays_with_whoever_has_it() {
     in_front_for(&node, 3000);
     let (client, first) = first(&node, POST, 5000);
     node.run(&first.frame()).expect(Tx, ASKS);
-    let message = Message::Moved {
-        flow: flow(&client),
-        tcb: linux_tcb(),
-        next: None,
-        is_cut: false,
-    };
-    let answer = to_cs(1, &message, node.now(), &key().lccp(), &first.packet());
+    let message = moved(&client, None);
+    let answer = node.said_by(1, &message, &first);
     node.run(&answer);
     assert_eq!(node.tcb(&client).unwrap().owner, 1);
 }

@@ -170,11 +170,7 @@ fn the_tcb_part_goes_on() {
         cwnd: 345,
         resume: 0x1122_3344_5566,
     };
-    let message = Message::Refused {
-        flow: flow(&client),
-        tcb,
-        refusal: Refusal::NotAssigned,
-    };
+    let message = refused(&client, tcb, Refusal::NotAssigned);
     let packet = client.get(cookie).packet();
     let frame = to_cs(0, &message, node.now(), &key().lccp(), &packet);
     let seen = node.run(&frame).expect(Tx, REFUSED);
@@ -199,14 +195,14 @@ fn adopt(client: &Client, tcb: TcbPart) -> Message {
 
 /// The REFUSED of a data server that cannot adopt this client's request.
 fn refusal(node: &Node, from: u16, client: &Client, cookie: u32, attempt: u8) -> Vec<u8> {
-    let message = Message::Refused {
-        flow: flow(client),
-        tcb: TcbPart {
+    let message = refused(
+        client,
+        TcbPart {
             attempt,
             ..linux_tcb()
         },
-        refusal: Refusal::NoListener,
-    };
+        Refusal::NoListener,
+    );
     let packet = client.get(cookie).packet();
     to_cs(from, &message, node.now(), &key().lccp(), &packet)
 }

@@ -200,16 +200,12 @@ fn bare() -> TcbPart {
 }
 
 pub fn moved(node: &Node, from: u16, packet: &Segment, tcb: TcbPart) -> Vec<u8> {
-    let client = Client {
-        address: packet.from,
-        service: packet.to,
-        isn: 0,
-    };
+    let client = packet.client();
     let message = Message::Moved {
         flow: flow(&client),
         tcb,
         next: None,
         is_cut: false,
     };
-    to_cs(from, &message, node.now(), &key().lccp(), &packet.packet())
+    node.said_by(from, &message, packet)
 }

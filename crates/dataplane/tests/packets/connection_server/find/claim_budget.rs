@@ -276,11 +276,7 @@ fn is_proof(node: &Node, packet: &Segment, proves: bool, name: &str) {
 
 /// Forgets the claim of this packet, so that another case with the same packet begins anew.
 fn forget_claim(node: &Node, packet: &Segment) {
-    let key = node.tcb_key(&Client {
-        address: packet.from,
-        service: packet.to,
-        isn: 0,
-    });
+    let key = node.tcb_key(&packet.client());
     let _ = map_named(node.plane(), "strays").delete(zerocopy::IntoBytes::as_bytes(&key));
     let refusals = map_named(node.plane(), "claim_refusals");
     let (elements, bytes) = (refusals.max_entries(), refusals.value_size() as usize);

@@ -1,7 +1,6 @@
 //! MOVED from the owner: it has handed the connection over, and the entry follows.
 
 use baton_abi::{NO_DATA_SERVER, TCB_ADOPTING, TCB_AT_DOOR, TCB_WAITING, Tcb};
-use baton_wire::Message;
 
 use crate::{
     connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name},
@@ -23,13 +22,8 @@ fn moved_on(
     next: u16,
     packet: &Segment,
 ) -> Vec<u8> {
-    let message = Message::Moved {
-        flow: flow(&connection.client),
-        tcb: linux_tcb(),
-        next: Some(short(ds(next))),
-        is_cut: false,
-    };
-    to_cs(from, &message, node.now(), &key().lccp(), &packet.packet())
+    let message = moved(&connection.client, Some(short(ds(next))));
+    node.said_by(from, &message, packet)
 }
 
 fn owner(entry: &Tcb) -> (u16, u32) {

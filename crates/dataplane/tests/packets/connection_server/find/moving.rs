@@ -6,7 +6,6 @@ use baton_abi::{
     TCB_RESUMING,
 };
 use baton_dataplane::{Moving, Orphans, Step};
-use baton_wire::Message;
 
 use crate::{
     connection_server::{
@@ -161,11 +160,7 @@ fn that_the_next_one_has_nothing_yet_takes_nothing_back() {
             node.plane().set_data_server(0, &way).unwrap();
         }
         let before = connection.entry(&node);
-        let none = Message::None {
-            flow: flow(&connection.client),
-            attempt: 0,
-            is_plain: false,
-        };
+        let none = none(&connection.client, 0, false);
         let packet = connection.empty().packet();
         let frame = to_cs(1, &none, node.now(), &key().lccp(), &packet);
         node.run(&frame).expect(Drop, &[("cs_none", 1)]);

@@ -22,12 +22,8 @@ fn none(
     is_plain: bool,
     packet: &Segment,
 ) -> Vec<u8> {
-    let message = Message::None {
-        flow: flow(&connection.client),
-        attempt: 0,
-        is_plain,
-    };
-    to_cs(from, &message, node.now(), &key().lccp(), &packet.packet())
+    let message = crate::lccp::none(&connection.client, 0, is_plain);
+    node.said_by(from, &message, packet)
 }
 
 /// More data of the first request overtook the ADOPT. It goes to the same data server once more, and the entry stays.

@@ -3,8 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use baton_wire::Message;
-
 use crate::prelude::*;
 
 const CLAIM: Counted<'_> = &[("cs_claim", 1)];
@@ -317,15 +315,7 @@ fn unknown(node: &Node, packet: &Segment) {
 
 /// The NONE of the last data server that was asked.
 fn nobody_has(node: &Node, packet: &Segment) -> Vec<u8> {
-    let client = Client {
-        address: packet.from,
-        service: packet.to,
-        isn: 0,
-    };
-    let message = Message::None {
-        flow: flow(&client),
-        attempt: 3,
-        is_plain: false,
-    };
-    to_cs(2, &message, node.now(), &key().lccp(), &packet.packet())
+    let client = packet.client();
+    let message = none(&client, 3, false);
+    node.said_by(2, &message, packet)
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::{connection_server::forward::adopted, prelude::*};
-use baton_wire::{Message, Refusal};
+use baton_wire::Refusal;
 
 /// The shortest frame that a test run takes: an Ethernet header.
 const SHORTEST: usize = 14;
@@ -45,11 +45,7 @@ fn a_packet_of_a_known_connection() {
 fn a_refused() {
     let node = Node::cs();
     let (client, cookie) = adopted(&node);
-    let message = Message::Refused {
-        flow: flow(&client),
-        tcb: linux_tcb(),
-        refusal: Refusal::NoListener,
-    };
+    let message = refused(&client, linux_tcb(), Refusal::NoListener);
     let packet = client.get(cookie).packet();
     let frame = to_cs(0, &message, node.now(), &key().lccp(), &packet);
     // The message is for no cluster address, so the kernel judges it if it is not whole.

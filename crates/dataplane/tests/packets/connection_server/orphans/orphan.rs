@@ -4,7 +4,6 @@ use baton_abi::{
     DATA_SERVER_ASKED_FOR, DATA_SERVER_DEAD, DATA_SERVER_DEAF, DATA_SERVER_ROUTED, LCCP_ADOPT,
     LCCP_FLAG_RESUME,
 };
-use baton_wire::Message;
 
 use crate::{
     connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name},
@@ -179,13 +178,8 @@ fn a_muster_finds_who_is_not_at_rest() {
 
 /// The first data server says that the connection is at rest at the numbers of this acknowledgement.
 pub fn tell_rest(node: &Node, connection: &Connection, ack: &Segment) {
-    let message = Message::Moved {
-        flow: flow(&connection.client),
-        tcb: linux_tcb(),
-        next: Some(short(ds(0))),
-        is_cut: false,
-    };
-    let told = to_cs(0, &message, node.now(), &key().lccp(), &ack.packet());
+    let message = moved(&connection.client, Some(short(ds(0))));
+    let told = node.said_by(0, &message, ack);
     node.run(&told).expect(Drop, &[("cs_rest", 1)]);
 }
 
@@ -199,21 +193,8 @@ fn of_the_dead_whoever_has_a_connection_is_believed() {
         connection.ack += ANSWER;
         let ack = connection.empty();
         node.run(&ack.frame());
-        let message = Message::Moved {
-            flow: flow(&connection.client),
-            tcb: linux_tcb(),
-            next,
-            is_cut: false,
-        };
-        let says = |from: u16, packet: &Segment| {
-            node.run(&to_cs(
-                from,
-                &message,
-                node.now(),
-                &key().lccp(),
-                &packet.packet(),
-            ))
-        };
+        let message = moved(&connection.client, next);
+        let says = |from: u16, packet: &Segment| node.run(&node.said_by(from, &message, packet));
         const MISMATCH: &[(&str, u64)] = &[("lccp_mismatch", 1)];
         // While the owner lives, only the owner is believed.
         says(1, &ack).expect(Drop, MISMATCH);
@@ -257,11 +238,7 @@ fn who_does_not_have_a_connection_of_the_dead_changes_nothing() {
     let connection = Connection::answered(&node);
     kill_first(&node);
     let before = connection.entry(&node);
-    let none = Message::None {
-        flow: flow(&connection.client),
-        attempt: u8::MAX,
-        is_plain: false,
-    };
+    let none = none(&connection.client, u8::MAX, false);
     let packet = connection.empty().packet();
     let answer = to_cs(1, &none, node.now(), &key().lccp(), &packet);
     node.run(&answer).expect(Drop, &[("cs_unclaimed", 1)]);

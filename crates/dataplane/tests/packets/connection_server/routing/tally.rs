@@ -192,11 +192,7 @@ fn a_request_that_is_refused() {
     let node = prepared();
     let connection = Connection::open(&node, get("/anybody"));
     let owner = connection.entry(&node).owner;
-    let refused = Message::Refused {
-        flow: flow(&connection.client),
-        tcb: linux_tcb(),
-        refusal: Refusal::NoListener,
-    };
+    let refused = refused(&connection.client, linux_tcb(), Refusal::NoListener);
     let request = connection.data("x");
     answer(&node, owner, &refused, &request);
     let next = connection.entry(&node).owner;
@@ -237,13 +233,15 @@ fn what_owners_count() {
 
     let connection = Connection::open(&node, get("/anybody"));
     let owner = connection.entry(&node).owner;
-    let refused = |attempt| Message::Refused {
-        flow: flow(&connection.client),
-        tcb: TcbPart {
-            attempt,
-            ..linux_tcb()
-        },
-        refusal: Refusal::Unreadable,
+    let refused = |attempt| {
+        refused(
+            &connection.client,
+            TcbPart {
+                attempt,
+                ..linux_tcb()
+            },
+            Refusal::Unreadable,
+        )
     };
     let first = connection.data("x");
     answer(&node, owner, &refused(0), &first);
@@ -324,6 +322,6 @@ fn a_route_out_of_range() {
 }
 
 fn answer(node: &Node, from: u16, message: &Message, packet: &Segment) {
-    let frame = to_cs(from, message, node.now(), &key().lccp(), &packet.packet());
+    let frame = node.said_by(from, message, packet);
     node.run(&frame);
 }

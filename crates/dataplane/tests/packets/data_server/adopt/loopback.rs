@@ -301,11 +301,7 @@ impl Response {
 impl Node {
     /// Sends the packet in FORWARD, as the connection server does.
     pub fn forward(&self, packet: &Segment) {
-        let client = Client {
-            address: packet.from,
-            service: packet.to,
-            isn: 0,
-        };
+        let client = packet.client();
         send(self, &lccp::forward(&client), packet);
     }
 
@@ -332,22 +328,14 @@ impl Node {
 }
 
 pub fn send_adopt(node: &Node, packet: &Segment) {
-    let client = Client {
-        address: packet.from,
-        service: packet.to,
-        isn: 0,
-    };
+    let client = packet.client();
     send(node, &adopt(&client), packet);
 }
 
 /// Forwards a packet with a wrong TCP checksum, as if it had been damaged on its way.
 pub fn forward_broken(node: &Node, packet: &Segment) {
     const CHECKSUM_AT: usize = 36;
-    let client = Client {
-        address: packet.from,
-        service: packet.to,
-        isn: 0,
-    };
+    let client = packet.client();
     let mut bytes = packet.packet();
     bytes[CHECKSUM_AT] ^= 1;
     send_bytes(node, &lccp::forward(&client), &bytes);

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use baton_abi::MARK_REQUEUED;
-use baton_wire::{Message, Refusal};
+use baton_wire::Refusal;
 
 use crate::prelude::*;
 
@@ -38,11 +38,7 @@ fn refused(refusal: Refusal, counted: Counted<'_>) {
     assert_eq!(seen.packet().ethernet.destination, CS_MAC);
     assert_eq!(
         back.message,
-        Message::Refused {
-            flow: flow(&client),
-            tcb: linux_tcb(),
-            refusal
-        }
+        crate::lccp::refused(&client, linux_tcb(), refusal)
     );
     assert_eq!(back.packet, get.packet());
     assert_eq!(seen.frame.len(), frame.len());

@@ -266,11 +266,7 @@ fn the_last_says_that_nobody_has_it() {
         let back = sent(&node, &seen);
         assert_eq!((back.from, back.to), (ds(0), CS));
         assert_eq!(seen.packet().ethernet.destination, CS_MAC);
-        let expected = Message::None {
-            flow: flow(&client),
-            attempt: asked + 1,
-            is_plain: false,
-        };
+        let expected = none(&client, asked + 1, false);
         assert_eq!(back.message, expected);
         assert_eq!(back.packet, packet.packet());
     }

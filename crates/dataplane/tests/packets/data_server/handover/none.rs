@@ -134,17 +134,9 @@ fn a_refusal_goes_to_who_asked() {
 }
 
 fn none_of(packet: &Segment, is_plain: bool) -> Message {
-    Message::None {
-        flow: flow(&of(packet)),
-        attempt: 0,
-        is_plain,
-    }
+    none(&of(packet), 0, is_plain)
 }
 
 fn of(packet: &Segment) -> Client {
-    Client {
-        address: packet.from,
-        service: packet.to,
-        isn: 0,
-    }
+    packet.client()
 }
