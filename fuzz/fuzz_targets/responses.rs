@@ -1,5 +1,0 @@
-//! The target `responses`, for libFuzzer.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| baton_fuzz::responses::run(bytes));
