@@ -82,7 +82,6 @@ enum {
 	STATE_TIME_WAIT = 6,
 	STATE_CLOSE = 7,
 	STATE_LISTEN = 10,
-	STATE_NEW_SYN_RECV = 12,
 };
 
 /* include/uapi/linux/bpf.h of kernels since 6.6: what a tcx program answers. */

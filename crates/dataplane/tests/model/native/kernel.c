@@ -403,66 +403,20 @@ long bpf_redirect(u32 ifindex, u64 flags)
 }
 
 /* Helpers that are compiled with the programs and never run here. */
+#define NEVER_RUNS(...) __VA_ARGS__ { __builtin_trap(); }
 
-u32 bpf_get_prandom_u32(void)
-{
-	__builtin_trap();
-}
-
-u64 bpf_get_netns_cookie(void *ctx)
-{
-	__builtin_trap();
-}
-
-long bpf_xdp_load_bytes(struct xdp_md *ctx, u32 at, void *to, u32 bytes)
-{
-	__builtin_trap();
-}
-
-long bpf_xdp_store_bytes(struct xdp_md *ctx, u32 at, void *from, u32 bytes)
-{
-	__builtin_trap();
-}
-
-long bpf_xdp_adjust_head(struct xdp_md *ctx, int bytes)
-{
-	__builtin_trap();
-}
-
-long bpf_xdp_adjust_tail(struct xdp_md *ctx, int bytes)
-{
-	__builtin_trap();
-}
-
-u64 bpf_xdp_get_buff_len(struct xdp_md *ctx)
-{
-	__builtin_trap();
-}
-
-long bpf_setsockopt(void *ctx, int level, int option, void *value, int bytes)
-{
-	__builtin_trap();
-}
-
-long bpf_sock_ops_cb_flags_set(struct bpf_sock_ops *ops, int flags)
-{
-	__builtin_trap();
-}
-
-long bpf_store_hdr_opt(struct bpf_sock_ops *ops, const void *from, u32 bytes, u64 flags)
-{
-	__builtin_trap();
-}
-
-long bpf_load_hdr_opt(struct bpf_sock_ops *ops, void *to, u32 bytes, u64 flags)
-{
-	__builtin_trap();
-}
-
-long bpf_reserve_hdr_opt(struct bpf_sock_ops *ops, u32 bytes, u64 flags)
-{
-	__builtin_trap();
-}
+NEVER_RUNS(u32 bpf_get_prandom_u32(void))
+NEVER_RUNS(u64 bpf_get_netns_cookie(void *ctx))
+NEVER_RUNS(long bpf_xdp_load_bytes(struct xdp_md *ctx, u32 at, void *to, u32 bytes))
+NEVER_RUNS(long bpf_xdp_store_bytes(struct xdp_md *ctx, u32 at, void *from, u32 bytes))
+NEVER_RUNS(long bpf_xdp_adjust_head(struct xdp_md *ctx, int bytes))
+NEVER_RUNS(long bpf_xdp_adjust_tail(struct xdp_md *ctx, int bytes))
+NEVER_RUNS(u64 bpf_xdp_get_buff_len(struct xdp_md *ctx))
+NEVER_RUNS(long bpf_setsockopt(void *ctx, int level, int option, void *value, int bytes))
+NEVER_RUNS(long bpf_sock_ops_cb_flags_set(struct bpf_sock_ops *ops, int flags))
+NEVER_RUNS(long bpf_store_hdr_opt(struct bpf_sock_ops *ops, const void *from, u32 bytes, u64 flags))
+NEVER_RUNS(long bpf_load_hdr_opt(struct bpf_sock_ops *ops, void *to, u32 bytes, u64 flags))
+NEVER_RUNS(long bpf_reserve_hdr_opt(struct bpf_sock_ops *ops, u32 bytes, u64 flags))
 
 /* Functions that the model calls. */
 
@@ -511,11 +465,6 @@ void model_reset(u32 has_agent)
 void model_pass_time(u64 ns)
 {
 	now_ns += ns;
-}
-
-const u64 *model_counters(void)
-{
-	return counted.value;
 }
 
 /*

@@ -75,7 +75,6 @@ long bpf_xdp_store_bytes(struct xdp_md *ctx, __u32 at, void *from, __u32 bytes);
 long bpf_xdp_adjust_head(struct xdp_md *ctx, int bytes);
 long bpf_xdp_adjust_tail(struct xdp_md *ctx, int bytes);
 __u64 bpf_xdp_get_buff_len(struct xdp_md *ctx);
-long bpf_redirect_peer(__u32 ifindex, __u64 flags);
 __u64 bpf_get_netns_cookie(void *ctx);
 long bpf_setsockopt(void *ctx, int level, int option, void *value, int bytes);
 long bpf_sock_ops_cb_flags_set(struct bpf_sock_ops *ops, int flags);
