@@ -10,6 +10,7 @@ use baton_abi::{
 use crate::{
     ConnectionServer, DataServer, Error, Options, Programs, Routing, Switch, Tallied, XdpMode,
     loading::{attach, everywhere},
+    maps::{element, entries, per_cpu, read, remove, update},
 };
 
 /// Programs on a node's interfaces, and their maps.
@@ -139,32 +140,36 @@ impl Dataplane {
 
     /// The settings as the programs read them.
     pub fn settings(&self) -> Result<Settings, Error> {
-        self.programs.common.settings()
+        element("settings", &self.programs.common.settings, 0)
     }
 
     /// Writes the settings. Packets meanwhile may see a mix of old and new words, each of them valid.
     pub fn set_settings(&self, settings: &Settings) -> Result<(), Error> {
-        self.programs.common.set_settings(settings)
+        update("settings", &self.programs.common.settings, &0u32, settings)
     }
 
     /// All services, and cluster addresses (port 0).
     pub fn services(&self) -> Result<Vec<(ServiceKey, Service)>, Error> {
-        self.programs.common.services()
+        entries("services", &self.programs.common.services)
     }
 
     /// Adds or replaces a service, at once for all packets.
     pub fn set_service(&self, key: &ServiceKey, service: &Service) -> Result<(), Error> {
-        self.programs.common.set_service(key, service)
+        update("services", &self.programs.common.services, key, service)
     }
 
     /// Removes a service; its packets go to the kernel from now on.
     pub fn remove_service(&self, key: &ServiceKey) -> Result<(), Error> {
-        self.programs.common.remove_service(key)
+        remove("services", &self.programs.common.services, key)
     }
 
     /// The data server at an index; all zero if there is none.
     pub fn data_server(&self, index: u16) -> Result<Way, Error> {
-        self.programs.common.data_server(index)
+        element(
+            "data_servers",
+            &self.programs.common.data_servers,
+            index.into(),
+        )
     }
 
     /// Every data server that is set, with its index.
@@ -177,12 +182,20 @@ impl Dataplane {
 
     /// Sets the data server at an index; a default one clears it.
     pub fn set_data_server(&self, index: u16, server: &Way) -> Result<(), Error> {
-        self.programs.common.set_data_server(index, server)
+        let servers = &self.programs.common.data_servers;
+        update("data_servers", servers, &u32::from(index), server)
     }
 
     /// The value of every counter, summed over processors.
     pub fn counter_values(&self) -> Result<Counters, Error> {
-        self.programs.common.counters()
+        let mut sum = Counters::default();
+        for cpu in per_cpu("counters", &self.programs.common.counters, 0)? {
+            let counters: Counters = read("counters", &cpu)?;
+            for (total, value) in sum.value.iter_mut().zip(counters.value) {
+                *total += value;
+            }
+        }
+        Ok(sum)
     }
 
     /// The name (`cs_forward`) and value of every counter, summed over processors.

@@ -2,7 +2,6 @@
 
 use std::os::fd::OwnedFd;
 
-use baton_abi::{Counters, DataServer, Service, ServiceKey, Settings};
 use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -19,52 +18,6 @@ pub(crate) struct CommonMaps {
     pub data_servers: MapHandle,
     pub channels: MapHandle,
     pub outbox: MapHandle,
-}
-
-impl CommonMaps {
-    pub fn settings(&self) -> Result<Settings, Error> {
-        element("settings", &self.settings, 0)
-    }
-
-    pub fn set_settings(&self, settings: &Settings) -> Result<(), Error> {
-        update("settings", &self.settings, &0u32, settings)
-    }
-
-    pub fn counters(&self) -> Result<Counters, Error> {
-        let mut sum = Counters::default();
-        for cpu in per_cpu("counters", &self.counters, 0)? {
-            let counters: Counters = read("counters", &cpu)?;
-            for (total, value) in sum.value.iter_mut().zip(counters.value) {
-                *total += value;
-            }
-        }
-        Ok(sum)
-    }
-
-    pub fn services(&self) -> Result<Vec<(ServiceKey, Service)>, Error> {
-        entries("services", &self.services)
-    }
-
-    pub fn set_service(&self, key: &ServiceKey, service: &Service) -> Result<(), Error> {
-        update("services", &self.services, key, service)
-    }
-
-    pub fn remove_service(&self, key: &ServiceKey) -> Result<(), Error> {
-        remove("services", &self.services, key)
-    }
-
-    pub fn data_server(&self, index: u16) -> Result<DataServer, Error> {
-        element("data_servers", &self.data_servers, index.into())
-    }
-
-    pub fn set_data_server(&self, index: u16, server: &DataServer) -> Result<(), Error> {
-        update(
-            "data_servers",
-            &self.data_servers,
-            &u32::from(index),
-            server,
-        )
-    }
 }
 
 /// A second handle to a program, for a task of its own. `name` says in an error what the handle is needed for.

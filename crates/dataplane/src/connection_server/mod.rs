@@ -18,7 +18,7 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     Error, Routing, Tick,
-    maps::{CommonMaps, element, entries, lookup, update},
+    maps::{CommonMaps, element, lookup, update},
     sys,
 };
 
@@ -66,11 +66,6 @@ impl ConnectionServer {
     /// One entry of the TCP table.
     pub fn tcb(&self, key: &TcbKey) -> Result<Option<Tcb>, Error> {
         lookup("tcbs", &self.tcbs, key)
-    }
-
-    /// All entries of the TCP table; for inspection, not for the packet path.
-    pub fn tcbs(&self) -> Result<Vec<(TcbKey, Tcb)>, Error> {
-        entries("tcbs", &self.tcbs)
     }
 
     /// Writes an entry of the TCP table.

@@ -1,19 +1,19 @@
 //! What the programs report without being asked.
 
-use std::{net::SocketAddr, sync::mpsc, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use baton_abi::{
     APP_EVENT_BIND_TAKEN, APP_EVENT_CALL, APP_EVENT_CALL_ENDED, APP_EVENT_LISTENERS,
     APP_EVENT_OPTIONS, AppEvent as Raw,
 };
-use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
+use libbpf_rs::MapHandle;
 use zerocopy::FromBytes as _;
 
 use super::{
     maps::address,
     options::{AppOptions, options},
 };
-use crate::{Error, maps::map_error};
+use crate::{Error, ring::Ring};
 
 /// Something that a socket of the control group did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,27 +57,11 @@ pub struct AppCall {
 }
 
 /// The reader's end of the ring of events.
-pub struct AppEvents {
-    ring: RingBuffer<'static>,
-    read: mpsc::Receiver<AppEvent>,
-}
+pub struct AppEvents(Ring<AppEvent>);
 
 impl AppEvents {
     pub(super) fn over(map: &MapHandle) -> Result<Self, Error> {
-        let failed = |error| map_error("app_events", error);
-        let (sender, read) = mpsc::channel();
-        let mut builder = RingBufferBuilder::new();
-        builder
-            .add(map, move |record| {
-                if let Some(event) = event(record) {
-                    // The receiver lives as long as this closure: both are in `AppEvents`.
-                    let _ = sender.send(event);
-                }
-                0
-            })
-            .map_err(failed)?;
-        let ring = builder.build().map_err(failed)?;
-        Ok(Self { ring, read })
+        Ok(Self(Ring::of("app_events", map, event)?))
     }
 
     /// Waits until there are events, or for this long. They are returned in the order in which they came.
@@ -85,12 +69,7 @@ impl AppEvents {
     /// # Errors
     /// [`Error::Map`].
     pub fn wait(&self, timeout: Duration) -> Result<impl Iterator<Item = AppEvent> + '_, Error> {
-        match self.ring.poll(timeout) {
-            Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
-                Err(map_error("app_events", error))
-            }
-            _ => Ok(self.read.try_iter()),
-        }
+        self.0.wait(timeout)
     }
 }
 

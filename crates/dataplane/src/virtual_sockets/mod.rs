@@ -68,68 +68,29 @@ impl App {
         let loaded = open
             .load()
             .map_err(|error| explain(&error, &[Part::Sockets]))?;
+        macro_rules! program {
+            ($program:ident, $hook:ident) => {
+                (
+                    &stringify!($program)["baton_".len()..],
+                    raw::$hook,
+                    loaded.progs.$program.as_fd(),
+                )
+            };
+        }
         let programs = [
-            (
-                "app_bind4",
-                raw::BPF_CGROUP_INET4_BIND,
-                loaded.progs.baton_app_bind4.as_fd(),
-            ),
-            (
-                "app_bind6",
-                raw::BPF_CGROUP_INET6_BIND,
-                loaded.progs.baton_app_bind6.as_fd(),
-            ),
-            (
-                "app_sockname4",
-                raw::BPF_CGROUP_INET4_GETSOCKNAME,
-                loaded.progs.baton_app_sockname4.as_fd(),
-            ),
-            (
-                "app_sockname6",
-                raw::BPF_CGROUP_INET6_GETSOCKNAME,
-                loaded.progs.baton_app_sockname6.as_fd(),
-            ),
-            (
-                "app_peername4",
-                raw::BPF_CGROUP_INET4_GETPEERNAME,
-                loaded.progs.baton_app_peername4.as_fd(),
-            ),
-            (
-                "app_peername6",
-                raw::BPF_CGROUP_INET6_GETPEERNAME,
-                loaded.progs.baton_app_peername6.as_fd(),
-            ),
-            (
-                "app_create",
-                raw::BPF_CGROUP_INET_SOCK_CREATE,
-                loaded.progs.baton_app_create.as_fd(),
-            ),
-            (
-                "app_events",
-                raw::BPF_CGROUP_SOCK_OPS,
-                loaded.progs.baton_app_events.as_fd(),
-            ),
-            (
-                "app_option",
-                raw::BPF_CGROUP_SETSOCKOPT,
-                loaded.progs.baton_app_option.as_fd(),
-            ),
+            program!(baton_app_bind4, BPF_CGROUP_INET4_BIND),
+            program!(baton_app_bind6, BPF_CGROUP_INET6_BIND),
+            program!(baton_app_sockname4, BPF_CGROUP_INET4_GETSOCKNAME),
+            program!(baton_app_sockname6, BPF_CGROUP_INET6_GETSOCKNAME),
+            program!(baton_app_peername4, BPF_CGROUP_INET4_GETPEERNAME),
+            program!(baton_app_peername6, BPF_CGROUP_INET6_GETPEERNAME),
+            program!(baton_app_create, BPF_CGROUP_INET_SOCK_CREATE),
+            program!(baton_app_events, BPF_CGROUP_SOCK_OPS),
+            program!(baton_app_option, BPF_CGROUP_SETSOCKOPT),
             // A call must not be led to the agent before its SYN is held: connect comes last.
-            (
-                "app_hold",
-                raw::BPF_CGROUP_INET_EGRESS,
-                loaded.progs.baton_app_hold.as_fd(),
-            ),
-            (
-                "app_connect4",
-                raw::BPF_CGROUP_INET4_CONNECT,
-                loaded.progs.baton_app_connect4.as_fd(),
-            ),
-            (
-                "app_connect6",
-                raw::BPF_CGROUP_INET6_CONNECT,
-                loaded.progs.baton_app_connect6.as_fd(),
-            ),
+            program!(baton_app_hold, BPF_CGROUP_INET_EGRESS),
+            program!(baton_app_connect4, BPF_CGROUP_INET4_CONNECT),
+            program!(baton_app_connect6, BPF_CGROUP_INET6_CONNECT),
         ];
         let programs = programs.into_iter().map(|(name, hook, program)| {
             Ok((
