@@ -135,8 +135,7 @@ pub fn check_all(
                 message
             };
             let (verdict, counted) = group.then.unwrap_or(good);
-            let checked = run(name, &make).check(verdict, counted);
-            checked.unwrap_or_else(|error| panic!("{name}: {error}"));
+            run(name, &make).expect_of(name, verdict, counted);
         };
         for (name, change) in group.header {
             check(name, *change, nothing, nothing);

@@ -45,6 +45,13 @@ impl Seen {
         self
     }
 
+    /// Does what [`Seen::expect`] does, and names the case if it panics.
+    #[track_caller]
+    pub fn expect_of(&self, name: impl fmt::Display, verdict: Verdict, counted: Counted<'_>) {
+        self.check(verdict, counted)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+
     pub fn check(&self, verdict: Verdict, counted: Counted<'_>) -> Result<(), String> {
         let expected: BTreeMap<String, u64> = counted
             .iter()

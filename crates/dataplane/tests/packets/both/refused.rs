@@ -99,8 +99,7 @@ fn nobody_takes_it() {
         prepare(&node);
         let frame = from_self(&node, &adopt_after(&client, attempt), &request.packet());
         let seen = node.run(&frame);
-        seen.check(Pass, BY_ALL)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        seen.expect_of(name, Pass, BY_ALL);
         let message = sent(&node, &seen);
         assert_eq!(
             (IpAddr::V4(message.from), message.to),

@@ -145,8 +145,7 @@ fn only_macs_change() {
         let seen = node.run(&packet.frame());
         let bytes = packet.packet().len() as u64;
         let counted = [&[("cs_forward", 1), ("cs_forward_bytes", bytes)], case.also].concat();
-        seen.check(Tx, &counted)
-            .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        seen.expect_of(case.name, Tx, &counted);
         assert_eq!(seen.frame, readdressed(&seen.input, 0), "{}", case.name);
         let entry = node.tcb(&client).unwrap();
         assert_eq!(u32::from(entry.state), case.state, "{}", case.name);
@@ -189,8 +188,11 @@ fn where_the_owner_is() {
         let ack = client.later(cookie, GET.len(), 1).frame();
         let seen = node.run(&ack);
         let bytes = ack.len() as u64 - 14;
-        seen.check(verdict, &[("cs_forward", 1), ("cs_forward_bytes", bytes)])
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        seen.expect_of(
+            name,
+            verdict,
+            &[("cs_forward", 1), ("cs_forward_bytes", bytes)],
+        );
         assert_eq!(seen.frame, readdressed(&ack, 0), "{name}");
     }
 }

@@ -64,12 +64,10 @@ fn what_is_the_kernels_and_what_is_nobodys() {
     ];
     for (name, frame) in passes {
         let seen = node.run(&frame);
-        let checked = seen.check(Pass, &[]);
-        checked.unwrap_or_else(|error| panic!("{name}: {error}"));
+        seen.expect_of(name, Pass, &[]);
         seen.untouched();
     }
     for (name, frame, counted) in dropped {
-        let checked = node.run(&frame).check(Drop, counted);
-        checked.unwrap_or_else(|error| panic!("{name}: {error}"));
+        node.run(&frame).expect_of(name, Drop, counted);
     }
 }

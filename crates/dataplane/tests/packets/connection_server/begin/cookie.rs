@@ -50,8 +50,7 @@ fn good_under_the_previous_key() {
         node.wait(COOKIE_PERIOD * periods);
         let (verdict, counted) = if good { (Tx, ADOPTED) } else { (Tx, CLAIMED) };
         node.run(&client.get(cookie).frame())
-            .check(verdict, counted)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+            .expect_of(name, verdict, counted);
     }
 }
 
@@ -116,9 +115,7 @@ fn good_for_nobody_else() {
         let client = Client::fresh();
         let cookie = node.cookie(&client);
         let get = change(&client, client.get(cookie));
-        node.run(&get.frame())
-            .check(Tx, CLAIMED)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        node.run(&get.frame()).expect_of(name, Tx, CLAIMED);
     } // A segment without ACK belongs to no connection either, so nobody is asked for it.
     let client = Client::fresh();
     let get = client.get(node.cookie(&client)).flags("P");

@@ -85,8 +85,7 @@ fn every_shape_is_carried_whole() {
         let client = Client::fresh();
         let packet = shape(&client, node.cookie(&client));
         let seen = node.run(&packet.frame());
-        seen.check(Tx, ADOPTED)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        seen.expect_of(name, Tx, ADOPTED);
         let sent = sent(&node, &seen);
         assert_eq!(sent.message, adopt(&client), "{name}");
         assert_eq!(sent.packet, packet.packet(), "{name}");
@@ -171,8 +170,7 @@ fn it_goes_where_the_data_server_is() {
         let client = Client::fresh();
         let get = client.get(node.cookie(&client));
         let seen = node.run(&get.frame());
-        seen.check(verdict, ADOPTED)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        seen.expect_of(name, verdict, ADOPTED);
         assert_eq!(sent(&node, &seen).packet, get.packet(), "{name}");
         assert_eq!(seen.packet().ethernet.destination, ds_mac(0), "{name}");
     }

@@ -92,9 +92,7 @@ fn others_begin_at_once() {
         let node = node();
         in_front_for(&node, since);
         let (_, first) = first(&node, POST, ago);
-        node.run(&first.frame())
-            .check(Tx, BEGINS)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        node.run(&first.frame()).expect_of(name, Tx, BEGINS);
     }
     let node = node();
     Connection::open(&node, POST);

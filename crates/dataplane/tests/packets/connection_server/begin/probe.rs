@@ -100,9 +100,7 @@ fn what_is_no_probe() {
     for (name, change) in others {
         let client = Client::fresh();
         let packet = change(probe(&client, node.cookie(&client)));
-        node.run(&packet.frame())
-            .check(Tx, CLAIM)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        node.run(&packet.frame()).expect_of(name, Tx, CLAIM);
     }
     // Where the server speaks first, a data server has the connection from the handshake on and answers its probes.
     let client = Client::of(SMTP);

@@ -100,8 +100,7 @@ fn refused_by_all() {
         let frame = refusal(&node, 0, &client, cookie, attempt);
         prepare(&node);
         let seen = node.run(&frame);
-        seen.check(Pass, BY_ALL)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        seen.expect_of(name, Pass, BY_ALL);
         assert_eq!(seen.frame, frame, "{name}");
         assert!(node.tcb(&client).is_none(), "{name}");
     }

@@ -144,9 +144,7 @@ fn what_does_not_fit_together() {
     ];
     for (name, mut frame) in cases {
         tag_again(&mut frame, &key().lccp());
-        node.run(&frame)
-            .check(Drop, MISMATCH)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        node.run(&frame).expect_of(name, Drop, MISMATCH);
         assert!(node.tcb(&client).is_none(), "{name}");
     }
     node.run(&good).expect(Drop, MOVED);

@@ -269,8 +269,7 @@ fn is_proof(node: &Node, packet: &Segment, proves: bool, name: &str) {
     } else {
         (Drop, STRANGER)
     };
-    seen.check(verdict, counted)
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    seen.expect_of(name, verdict, counted);
     forget_claim(node, packet);
 }
 

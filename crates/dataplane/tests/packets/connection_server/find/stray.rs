@@ -28,8 +28,7 @@ fn the_data_servers_are_asked() {
         let client = Client::fresh();
         let packet = change(client.later(7, 100, 100));
         let seen = node.run(&packet.frame());
-        seen.check(Tx, CLAIM)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        seen.expect_of(name, Tx, CLAIM);
         let message = sent(&node, &seen);
         let client = Client {
             service: packet.to,
@@ -160,101 +159,51 @@ fn nobody_asked() {
     node.run(&packet.frame()).expect(Tx, CLAIM);
 }
 
-struct Case {
-    name: &'static str,
-    packet: fn(Segment) -> Segment,
-    flags: &'static str,
-    /// The RST's sequence number. `ack` is its acknowledgement number.
-    seq: fn(&Segment) -> u32,
-    ack: fn(&Segment) -> u32,
-}
-
-/// RFC 9293, 3.5.2: the RST's sequence number is the packet's acknowledgement number. A RST to a packet without ACK
-/// acknowledges all of that packet.
-const CASES: &[Case] = &[
-    Case {
-        name: "ACK",
-        packet: |packet| packet,
-        flags: "R",
-        seq: |packet| packet.ack,
-        ack: |_| 0,
-    },
-    Case {
-        name: "data",
-        packet: |packet| packet.flags("PA").payload("GET / HTTP/1.1\r\n\r\n"),
-        flags: "R",
-        seq: |packet| packet.ack,
-        ack: |_| 0,
-    },
-    Case {
-        name: "FIN ACK",
-        packet: |packet| packet.flags("FA"),
-        flags: "R",
-        seq: |packet| packet.ack,
-        ack: |_| 0,
-    },
-    Case {
-        name: "data without ACK",
-        packet: |packet| packet.flags("P").payload("0123456789"),
-        flags: "RA",
-        seq: |_| 0,
-        ack: |packet| packet.seq + 10,
-    },
-    Case {
-        name: "FIN without ACK",
-        packet: |packet| packet.flags("F"),
-        flags: "RA",
-        seq: |_| 0,
-        ack: |packet| packet.seq + 1,
-    },
-    Case {
-        name: "no flags",
-        packet: |packet| packet.flags(""),
-        flags: "RA",
-        seq: |_| 0,
-        ack: |packet| packet.seq,
-    },
-    Case {
-        name: "IP options and a big payload",
-        packet: |packet| {
+/// Packets by name. RFC 9293, 3.5.2: the RST's sequence number is the packet's acknowledgement number. A RST to a packet
+/// without ACK acknowledges all of that packet, which is so many bytes.
+const CASES: &[(&str, fn(Segment) -> Segment, Option<u32>)] = &[
+    ("ACK", |packet| packet, None),
+    ("data", |packet| packet.flags("PA").payload(GET), None),
+    ("FIN ACK", |packet| packet.flags("FA"), None),
+    (
+        "data without ACK",
+        |packet| packet.flags("P").payload("0123456789"),
+        Some(10),
+    ),
+    ("FIN without ACK", |packet| packet.flags("F"), Some(1)),
+    ("no flags", |packet| packet.flags(""), Some(0)),
+    (
+        "IP options and a big payload",
+        |packet| {
             packet
                 .ip_options([1; 40])
                 .flags("PA")
                 .payload(vec![7; 1300])
         },
-        flags: "R",
-        seq: |packet| packet.ack,
-        ack: |_| 0,
-    },
+        None,
+    ),
 ];
 
 #[test]
 fn after_the_grace_a_rst() {
     let node = Node::cs();
     node.change(|settings| settings.stray_grace_ns = 0);
-    for case in CASES {
+    for (name, change, acknowledged) in CASES {
         let client = Client::fresh();
-        let packet = (case.packet)(client.later(7, 100, 100));
+        let packet = change(client.later(7, 100, 100));
         unknown(&node, &packet);
         let seen = node.run(&packet.frame());
-        seen.check(Tx, RESET)
-            .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        seen.expect_of(name, Tx, RESET);
         let tcp = seen.packet().tcp().unwrap();
-        assert_eq!(tcp.flags(), case.flags, "{}", case.name);
-        assert_eq!(
-            tcp.header.sequence_number,
-            (case.seq)(&packet),
-            "{}",
-            case.name
-        );
-        assert_eq!(
-            tcp.header.acknowledgment_number,
-            (case.ack)(&packet),
-            "{}",
-            case.name
-        );
-        assert_eq!(seen.frame.len(), 54, "{}", case.name);
-        assert_eq!(seen.packet().to(), *client.address.ip(), "{}", case.name);
+        let (flags, seq, ack) = match acknowledged {
+            None => ("R", packet.ack, 0),
+            Some(bytes) => ("RA", 0, packet.seq + bytes),
+        };
+        assert_eq!(tcp.flags(), flags, "{name}");
+        assert_eq!(tcp.header.sequence_number, seq, "{name}");
+        assert_eq!(tcp.header.acknowledgment_number, ack, "{name}");
+        assert_eq!(seen.frame.len(), 54, "{name}");
+        assert_eq!(seen.packet().to(), *client.address.ip(), "{name}");
 
         // After the RST everything begins anew.
         unknown(&node, &packet);

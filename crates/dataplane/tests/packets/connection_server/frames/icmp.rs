@@ -26,8 +26,7 @@ fn an_error_about_a_response_goes_to_the_owner() {
         let (client, _) = adopted(&node);
         let frame = error(kind, code, &response(&client).packet());
         let seen = node.run(&frame);
-        seen.check(Tx, TO_OWNER)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        seen.expect_of(name, Tx, TO_OWNER);
         let readdressed = patched(frame, 0, &[ds_mac(0), CS_MAC].concat());
         assert_eq!(seen.frame, readdressed, "{name}");
     }
@@ -85,8 +84,7 @@ fn where_the_owner_is() {
         node.plane().set_data_server(0, &server).unwrap();
         let frame = error(UNREACHABLE, 4, &response(&client).packet());
         let seen = node.run(&frame);
-        seen.check(verdict, counted)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        seen.expect_of(name, verdict, counted);
         if counted.is_empty() {
             assert_eq!(seen.frame, frame, "{name}");
         }
@@ -134,8 +132,7 @@ fn every_other_icmp_passes() {
     ];
     for (name, frame) in cases {
         let seen = node.run(&frame);
-        seen.check(Pass, &[])
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        seen.expect_of(name, Pass, &[]);
         assert_eq!(seen.frame, frame, "{name}");
     }
 }

@@ -41,8 +41,7 @@ fn is_led(node: &Node, name: &str, change: impl FnOnce(Segment) -> Segment) {
     let client = Client::of(HTTP);
     let packet = change(client.get(node.cookie(&client)));
     let seen = node.run(&packet.frame());
-    seen.check(Tx, &[("cs_adopt", 1)])
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    seen.expect_of(name, Tx, &[("cs_adopt", 1)]);
     let message = sent(node, &seen);
     assert_eq!(
         (message.to, message.packet),

@@ -84,8 +84,7 @@ fn who_is_in_the_middle_of_a_response_waits() {
         kill_first(&node);
         let verdict = if counted == WAITS { Drop } else { Tx };
         node.run(&connection.empty().frame())
-            .check(verdict, counted)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+            .expect_of(name, verdict, counted);
     }
     let (node, _) = node();
     let connection = Connection::open(&node, get("/ds1/"));
@@ -265,9 +264,7 @@ fn only_the_next_request_goes_elsewhere() {
         connection.ack += acknowledged;
         kill_owner(&node);
         let next = connection.data(after);
-        node.run(&next.frame())
-            .check(Tx, RESET)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        node.run(&next.frame()).expect_of(name, Tx, RESET);
     }
 }
 

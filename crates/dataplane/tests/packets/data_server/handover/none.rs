@@ -32,8 +32,7 @@ fn a_plain_packet_goes_back_to_where_it_came_from() {
         for (name, packet) in packets(&Client::fresh()) {
             let frame = packet.frame();
             let seen = node.run(&frame);
-            seen.check(Redirect, NONE)
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            seen.expect_of(name, Redirect, NONE);
             let back = sent(&node, &seen);
             assert_eq!((back.from, back.to), (ds(0), CS), "{name}");
             assert_eq!(seen.packet().ethernet.destination, CS_MAC, "{name}");
@@ -68,8 +67,7 @@ fn a_forwarded_packet_goes_back_to_its_sender() {
             let client = of(&packet);
             let frame = to_ds(&forward(&client), node.now(), &packet.packet());
             let seen = node.run(&frame);
-            seen.check(Redirect, NONE)
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            seen.expect_of(name, Redirect, NONE);
             let back = sent(&node, &seen);
             assert_eq!((back.from, back.to), (ds(0), CS), "{name}");
             assert_eq!(seen.packet().ethernet.destination, CS_MAC, "{name}");
