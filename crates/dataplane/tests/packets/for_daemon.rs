@@ -230,7 +230,9 @@ fn a_sender_has_a_budget() {
         sys::run_on_frame(program.as_fd(), &mad, None, runs as u32).unwrap();
         let meanwhile = begun.elapsed().as_nanos() as u64 / u64::from(BUDGET_COST_NS);
         let counted = node.moved();
-        let (passed, over) = (counted["lccp_to_daemon"], counted["lccp_over_budget"]);
+        // On a very slow machine the budget grows as fast as messages come, and none is over it.
+        let count = |name| counted.get(name).copied().unwrap_or_default();
+        let (passed, over) = (count("lccp_to_daemon"), count("lccp_over_budget"));
         assert_eq!(passed + over, runs, "{which}");
         // The budget grows while the test runs, and the clock advances in ticks, so more may pass than the burst.
         assert!(passed >= burst, "{which}: {counted:?}");
