@@ -112,7 +112,7 @@ proptest! {
         window in 1usize..4,
     ) {
         // Cuts are so rare that eight in a row without an answer cannot be chance.
-        let odds = Odds { cut: 20, flip: 0, late, early: 0 };
+        let odds = Odds { cut: 5, flip: 0, late, early: 0 };
         let outcome = World::new(options(SESSION, true), odds, seed).run(200, window);
         each_has_one_end(&outcome, 200);
         prop_assert_eq!(outcome.lost.len(), 0);
