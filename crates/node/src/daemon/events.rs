@@ -6,7 +6,9 @@ use anyhow::Result;
 use baton_core::membership::{self, Event};
 use baton_net::Received;
 use baton_streams::{Heard, Topic};
-use baton_wire::{Arrival, Clock, Health, HelloService, Message, Reject, clock_of, version_of};
+use baton_wire::{
+    Arrival, Clock, Health, HelloService, Message, Reject, Verb, clock_of, version_of,
+};
 use tracing::{debug, info, warn};
 
 use crate::{
@@ -71,8 +73,15 @@ impl Daemon {
                     logged(server.segments.refuse(received.packet));
                 }
             }
-            Message::Order(order) => self.handle_order(sender, order),
-            Message::Account(account) => self.handle_account(sender, &account),
+            Message::Order(order) => match order.verb {
+                Verb::Migrate(_) | Verb::Tell => self.handle_migrate_order(sender, order),
+                Verb::Drain | Verb::Undrain => self.handle_drain_order(sender, order),
+            },
+            // Each looks for the order, by its number, among those that it has given.
+            Message::Account(account) => {
+                self.handle_migration_account(sender, &account);
+                self.handle_drain_account(sender, &account);
+            }
             // Other tasks read these from their own sockets.
             Message::Sync { .. }
             | Message::Again(_)

@@ -28,10 +28,7 @@ use tracing::{info, warn};
 use crate::status::speaks;
 use crate::{
     daemon::Daemon,
-    operator::{
-        account::{account, failed},
-        control::Response,
-    },
+    operator::{account::account, control::Response},
     peers::heartbeat::clock_now,
     tables::{endpoint, pools, service_at},
 };
@@ -137,13 +134,8 @@ impl Daemon {
                 );
             }
         }
-        let verb = if wish.undo {
-            Verb::Undrain
-        } else {
-            Verb::Drain
-        };
         if node.name == self.local.me.name {
-            self.obey(verb, wish.until_end)?;
+            self.obey(wish.undo, wish.until_end)?;
             return Ok(format!("{}: done", node.name));
         }
         if wish.until_end {
@@ -158,6 +150,11 @@ impl Daemon {
         {
             bail!("{} {}; the order was not sent", node.name, speaks(version));
         }
+        let verb = if wish.undo {
+            Verb::Undrain
+        } else {
+            Verb::Drain
+        };
         let before = self.drain.given.get(&address);
         let order = GivenOrder::new(now, clock_now(), before, address, verb);
         self.drain.given.insert(address, order);
@@ -178,20 +175,17 @@ impl Daemon {
         Ok(())
     }
 
-    /// Handles an order that another node has sent to this one.
-    pub(crate) fn handle_order(&mut self, sender: Ipv4Addr, order: Order) {
-        if matches!(order.verb, Verb::Migrate(_) | Verb::Tell) {
-            return self.handle_migrate_order(sender, order);
-        }
+    /// Handles another node's order to drain, or to take requests again.
+    pub(crate) fn handle_drain_order(&mut self, sender: Ipv4Addr, order: Order) {
         let from = Address::from(sender);
         if self.drain.taken.is_new(from, order.number) {
-            let response = match self.obey(order.verb, false) {
+            let response = match self.obey(order.verb == Verb::Undrain, false) {
                 Ok(()) => Response::Done {
                     message: String::new(),
                 },
                 Err(error) => {
                     warn!(%sender, verb = ?order.verb, "cannot do what was ordered: {error:#}");
-                    failed(&format!("{error:#}"))
+                    error.into()
                 }
             };
             self.drain.taken.note(from, order.number, response);
@@ -202,10 +196,10 @@ impl Daemon {
         }
     }
 
-    /// Handles another node's account of how an order is getting on.
-    pub(crate) fn handle_account(&mut self, sender: Ipv4Addr, account: &Account) {
+    /// Handles another node's account of whether it has begun or ended draining, as it was ordered to. Accounts of
+    /// other orders change nothing here.
+    pub(crate) fn handle_drain_account(&mut self, sender: Ipv4Addr, account: &Account) {
         let now = self.now();
-        self.handle_migration_account(sender, account);
         let Some(given) = self.drain.given.get_mut(&sender.into()) else {
             return;
         };
@@ -231,18 +225,17 @@ impl Daemon {
     }
 
     /// Begins or ends draining at this node. The next heartbeat tells the other nodes.
-    fn obey(&mut self, verb: Verb, until_end: bool) -> Result<()> {
+    fn obey(&mut self, undo: bool, until_end: bool) -> Result<()> {
         if !self.local.me.roles.is_ds() {
             bail!(
                 "{} is no data server, and only those drain",
                 self.local.me.name
             );
         }
-        match verb {
-            Verb::Drain => self.drain.begin(until_end),
-            Verb::Undrain => self.drain.end(),
-            // `handle_order()` has dealt with these.
-            Verb::Migrate(_) | Verb::Tell => Ok(()),
+        if undo {
+            self.drain.end()
+        } else {
+            self.drain.begin(until_end)
         }
     }
 
