@@ -65,8 +65,8 @@ use crate::{
         Peers,
         heartbeat::{Heartbeat, clock_now},
         keys,
-        messenger::{Messenger, Retransmission},
-        retransmission,
+        messenger::Messenger,
+        retransmission::{self, Retransmission},
     },
 };
 
@@ -190,20 +190,19 @@ impl Daemon {
         let (wanted_hops, wanted) = watch::channel(Vec::new());
         next_hops::follow(local.netlink.clone(), wanted, hop_sender);
         let keys = keys::key_ring_over(&dataplane, &local)?;
-        let (wanted, channels) = watch::channel(retransmission::Wanted {
-            keys: keys.clone(),
-            clock_window: local.config.cluster.clock_window,
-            oldest: local.config.cs.dead_after / 2,
-            channels: tables.channels(),
-        });
         let (streams, heard) = Streams::open(
             local.address,
             local.config.cluster.stream_port.get(),
             keys.clone(),
         )?;
         let protocol = local.config.cluster.protocol.number();
-        let maps = dataplane.channels()?;
-        let counts = retransmission::start(local.address, protocol, &local.links, maps, channels)?;
+        let retransmission = Retransmission::start(
+            local.address,
+            protocol,
+            &local.links,
+            dataplane.channels()?,
+            retransmission::Wanted::new(&local.config, keys.clone(), tables.channels()),
+        )?;
 
         let leftovers = (dataplane.as_connection_server())
             .map(Leftovers::none)
@@ -232,7 +231,6 @@ impl Daemon {
             Liveness::new(now, hello, dead_after),
             dataplane.refused_nodes()?,
         );
-        let retransmission = Retransmission { wanted, counts };
 
         let mut daemon = Self {
             clock,
@@ -240,7 +238,7 @@ impl Daemon {
             dataplane,
             tables,
             peers,
-            messenger: Messenger::new(local.address, socket, keys, retransmission),
+            messenger: Messenger::new(socket, keys, retransmission),
             heartbeat: Heartbeat::new(incarnation),
             streams,
             connection_server,
@@ -373,12 +371,12 @@ impl Daemon {
 
     /// Tells the retransmission task which channels to look after, and with which keys.
     pub(super) fn look_after_channels(&self) {
-        self.messenger.look_after(retransmission::Wanted {
-            keys: self.messenger.keys.clone(),
-            clock_window: self.local.config.cluster.clock_window,
-            oldest: self.local.config.cs.dead_after / 2,
-            channels: self.tables.channels(),
-        });
+        let (keys, channels) = (self.messenger.keys.clone(), self.tables.channels());
+        self.messenger.look_after(retransmission::Wanted::new(
+            &self.local.config,
+            keys,
+            channels,
+        ));
     }
 
     /// The daemon's time, by which it measures everything.

@@ -1,17 +1,17 @@
 //! The daemon's LCCP messages: the socket by which they go and come, and the keys that nodes share.
 
-use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc};
+use std::{collections::BTreeMap, net::Ipv4Addr};
 
 use baton_net::LccpSocket;
 use baton_wire::{KeyRing, Message};
-use tokio::sync::watch;
 
-use super::{retransmission, sealing};
+use super::{
+    retransmission::{Retransmission, Wanted},
+    sealing,
+};
 
 /// Sends and receives the daemon's messages.
 pub struct Messenger {
-    /// This node's own address.
-    own: Ipv4Addr,
     pub socket: LccpSocket,
     pub keys: KeyRing,
     /// The messages that are to be sent next, each with the address of the node that gets it.
@@ -21,22 +21,10 @@ pub struct Messenger {
     retransmission: Retransmission,
 }
 
-/// The handle to the task that sends lost messages again.
-pub struct Retransmission {
-    pub wanted: watch::Sender<retransmission::Wanted>,
-    pub counts: Arc<retransmission::Counts>,
-}
-
 impl Messenger {
-    /// Makes the messenger of the node whose address is `own`.
-    pub fn new(
-        own: Ipv4Addr,
-        socket: LccpSocket,
-        keys: KeyRing,
-        retransmission: Retransmission,
-    ) -> Self {
+    /// Makes the messenger of this socket's node.
+    pub fn new(socket: LccpSocket, keys: KeyRing, retransmission: Retransmission) -> Self {
         Self {
-            own,
             socket,
             keys,
             queue: Vec::new(),
@@ -64,16 +52,16 @@ impl Messenger {
 
     /// Encodes a message that carries no client's packet, from this node to `to`, under the key they share.
     pub fn sealed(&self, message: &Message, to: Ipv4Addr) -> Vec<u8> {
-        sealing::seal(self.own, &self.keys, to, message, &[])
+        sealing::seal(self.socket.own(), &self.keys, to, message, &[])
     }
 
     /// Tells the retransmission task which channels to look after, and with which keys.
-    pub fn look_after(&self, channels: retransmission::Wanted) {
-        self.retransmission.wanted.send_replace(channels);
+    pub fn look_after(&self, channels: Wanted) {
+        self.retransmission.follow(channels);
     }
 
     /// What the retransmission task has done, by counter.
     pub fn retransmitted(&self) -> [(u32, u64); 2] {
-        self.retransmission.counts.get()
+        self.retransmission.counts()
     }
 }

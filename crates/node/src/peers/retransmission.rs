@@ -13,6 +13,7 @@ use std::{
 
 use anyhow::Result;
 use baton_abi::{COUNTER_LCCP_MISSED, COUNTER_LCCP_SENT_AGAIN, Inbox, LCCP_AGAIN, LCCP_SYNC};
+use baton_config::Config;
 use baton_core::{
     Moment,
     channel::{IDLE_TICK, Pace, Receiver, Sender, TICK},
@@ -27,58 +28,84 @@ use super::{heartbeat::clock_now, sealing};
 use crate::{logging::logged, network::egress::Egress};
 
 /// What the task needs to know of the configuration.
-#[derive(Clone)]
 pub struct Wanted {
-    pub keys: KeyRing,
-    pub clock_window: Duration,
+    keys: KeyRing,
+    clock_window: Duration,
     /// How old a message may be that is sent again. Others take a data server that was cut off for longer for dead, and
     /// an old message must not make it adopt a connection that has another owner by then. The client has sent the
     /// packet again long before.
-    pub oldest: Duration,
+    oldest: Duration,
     /// The other nodes, and the channel to each.
-    pub channels: Vec<(Ipv4Addr, u16)>,
+    channels: Vec<(Ipv4Addr, u16)>,
+}
+
+impl Wanted {
+    /// What this configuration says. `channels` are the other nodes, each with the channel to it.
+    pub fn new(config: &Config, keys: KeyRing, channels: Vec<(Ipv4Addr, u16)>) -> Self {
+        Self {
+            keys,
+            clock_window: config.cluster.clock_window,
+            oldest: config.cs.dead_after / 2,
+            channels,
+        }
+    }
 }
 
 /// Counters of what the task has done.
 #[derive(Default)]
-pub struct Counts {
+struct Counts {
     missed: AtomicU64,
     sent_again: AtomicU64,
 }
 
-impl Counts {
-    /// The values, each with its counter of `bpf/abi/counters.h`.
-    pub fn get(&self) -> [(u32, u64); 2] {
-        [
-            (COUNTER_LCCP_MISSED, self.missed.load(Relaxed)),
-            (COUNTER_LCCP_SENT_AGAIN, self.sent_again.load(Relaxed)),
-        ]
-    }
+/// The handle to the task, which ends when this is dropped.
+pub struct Retransmission {
+    wanted: watch::Sender<Wanted>,
+    counts: Arc<Counts>,
 }
 
-/// Starts the task; it ends with the runtime.
-pub fn start(
-    own: Ipv4Addr,
-    protocol: u8,
-    links: &[Link],
-    maps: Channels,
-    wanted: watch::Receiver<Wanted>,
-) -> Result<Arc<Counts>> {
-    let counts = Arc::new(Counts::default());
-    let socket = LccpSocket::open(own, protocol)?;
-    socket.hear_only(&[LCCP_SYNC as u8, LCCP_AGAIN as u8])?;
-    let task = Task {
-        socket,
-        frames: Egress::open(links)?,
-        maps,
-        wanted,
-        epoch: Instant::now(),
-        nodes: BTreeMap::new(),
-        pace: Pace::default(),
-        counts: Arc::clone(&counts),
-    };
-    tokio::spawn(task.run());
-    Ok(counts)
+impl Retransmission {
+    /// Starts the task.
+    pub fn start(
+        own: Ipv4Addr,
+        protocol: u8,
+        links: &[Link],
+        maps: Channels,
+        wanted: Wanted,
+    ) -> Result<Self> {
+        let counts = Arc::new(Counts::default());
+        let (wanted, changes) = watch::channel(wanted);
+        let socket = LccpSocket::open(own, protocol)?;
+        socket.hear_only(&[LCCP_SYNC as u8, LCCP_AGAIN as u8])?;
+        let task = Task {
+            socket,
+            frames: Egress::open(links)?,
+            maps,
+            wanted: changes,
+            epoch: Instant::now(),
+            nodes: BTreeMap::new(),
+            pace: Pace::default(),
+            counts: Arc::clone(&counts),
+        };
+        tokio::spawn(task.run());
+        Ok(Self { wanted, counts })
+    }
+
+    /// Tells the task what it is to look after from now on.
+    pub fn follow(&self, wanted: Wanted) {
+        self.wanted.send_replace(wanted);
+    }
+
+    /// What the task has done, each number with its counter of `bpf/abi/counters.h`.
+    pub fn counts(&self) -> [(u32, u64); 2] {
+        [
+            (COUNTER_LCCP_MISSED, self.counts.missed.load(Relaxed)),
+            (
+                COUNTER_LCCP_SENT_AGAIN,
+                self.counts.sent_again.load(Relaxed),
+            ),
+        ]
+    }
 }
 
 struct Task {
