@@ -42,7 +42,6 @@ use crate::{
         clock::DaemonClock,
         file_watch::Watch,
         signals::{SignalEvent, Signals},
-        succession::Succession,
     },
     data_server::{
         DataServer,
@@ -163,8 +162,8 @@ impl Daemon {
         let incarnation = Incarnation::started_at(clock_now());
         let drain = Drain::resumed(&local.config);
         // This says HELLO until the daemon itself does.
-        let _succession = successor
-            .then(|| Succession::begin(&local, incarnation, drain.is_on()))
+        let _hello_task = successor
+            .then(|| succession::say_hello(&local, incarnation, drain.is_on()))
             .transpose()?;
         let journal = local_node::journal(&local.config);
         let undo =

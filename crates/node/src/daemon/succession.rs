@@ -20,32 +20,24 @@ use crate::{
     },
 };
 
-/// A task that says HELLO until this is dropped.
-pub struct Succession {
-    _task: OwnedTask,
-}
-
-impl Succession {
-    /// Starts the task. `draining` says whether the earlier daemon was draining. Call this only if an earlier daemon's
-    /// packet path is in place.
-    pub fn begin(local: &LocalNode, incarnation: Incarnation, draining: bool) -> Result<Self> {
-        let config = &local.config;
-        let socket = LccpSocket::open(local.address, config.cluster.protocol.number())?;
-        let peers = heartbeat::peers(config, local.address);
-        let keys = key_ring(config, &local.me);
-        let mut beat = interval(config.cluster.hello);
-        let mut heartbeat = Heartbeat::new(incarnation);
-        let task = OwnedTask::spawn(async move {
-            loop {
-                beat.tick().await;
-                let messages = heartbeat.next(draining, &[]);
-                for peer in &peers {
-                    for message in &messages {
-                        sealing::say(&socket, &keys, *peer, message, &[]).await;
-                    }
+/// Starts the task that says HELLO, until it is dropped. `draining` says whether the earlier daemon was draining. Call
+/// this only if an earlier daemon's packet path is in place.
+pub fn say_hello(local: &LocalNode, incarnation: Incarnation, draining: bool) -> Result<OwnedTask> {
+    let config = &local.config;
+    let socket = LccpSocket::open(local.address, config.cluster.protocol.number())?;
+    let peers = heartbeat::peers(config, local.address);
+    let keys = key_ring(config, &local.me);
+    let mut beat = interval(config.cluster.hello);
+    let mut heartbeat = Heartbeat::new(incarnation);
+    Ok(OwnedTask::spawn(async move {
+        loop {
+            beat.tick().await;
+            let messages = heartbeat.next(draining, &[]);
+            for peer in &peers {
+                for message in &messages {
+                    sealing::say(&socket, &keys, *peer, message, &[]).await;
                 }
             }
-        });
-        Ok(Self { _task: task })
-    }
+        }
+    }))
 }
