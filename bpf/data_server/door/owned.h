@@ -319,10 +319,10 @@ static __noinline enum beginning beginning_of(const struct lccp_header *h, const
 		return IS_NEW;
 	if (!(begun->flags & DOOR_BORN))
 		return is_young(begun) && begun->request - seq < BEHIND_SEQ ? IS_HERE_SOON : IS_NEW;
-	u32 since = begun->counted - bpf_ntohl(in->tcp.ack_seq);
-	if (begun->requests && begun->request == seq && !since)
+	u32 acknowledged = begun->counted - bpf_ntohl(in->tcp.ack_seq);
+	if (begun->requests && begun->request == seq && !acknowledged)
 		return HAS_ENDED;
-	bool is_earlier = begun->request - seq - 1 < BEHIND_SEQ && since < BEHIND_ACK;
+	bool is_earlier = begun->request - seq - 1 < BEHIND_SEQ && acknowledged < BEHIND_ACK;
 	return is_earlier && moment() - begun->since < LATE_FOR ? HAS_ENDED : IS_NEW;
 }
 
