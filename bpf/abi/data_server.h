@@ -119,9 +119,8 @@ struct hearing {
 struct passing {
 	struct door door;              /* the door of the new socket, whose first packet begins at `request` */
 	struct lccp_tcb tcb;
-	unsigned short taken;          /* 1: the new socket exists, or has existed: another packet does not make one */
-	unsigned short asks;           /* 1: the new socket does not exist yet, and waits for a dispatcher's answer:
-	                                  see data_server/door/awaits.h */
+	unsigned int asks;             /* 1: the new socket waits for a dispatcher's answer: see
+	                                  data_server/door/awaits.h */
 	unsigned int clock;            /* clock of the old socket's timestamps less the monotonic clock, milliseconds */
 	unsigned int ack;              /* what the client had acknowledged, which is all that had been sent */
 	unsigned int reserved;

@@ -133,7 +133,10 @@ static __always_inline int end_and_come_again(struct arrival *a, struct inner *i
 	return END_SOCKET;
 }
 
-/* Notes that the new socket is there; `is_all`: all that the old one had has come to it. */
+/*
+ * Forgets the note when the new socket is there. If that socket ends before all has come to it, the connection has
+ * ended: no other packet makes a socket. `is_all`: all that the old one had has come.
+ */
 static __noinline void settle_note(const struct lccp_header *h, struct door *d, bool is_all)
 {
 	struct tcb_key flow = flow_of(h);
@@ -143,12 +146,8 @@ static __noinline void settle_note(const struct lccp_header *h, struct door *d, 
 
 	if (is_all)
 		d->flags &= ~DOOR_OWES;
-	if (!is_its)
-		return;
-	if (is_all)
+	if (is_its)
 		bpf_map_delete_elem(&passing, &flow);
-	else
-		last->taken = 1;
 }
 
 /* Gives the connection on `sk` to another socket of this node, which begins with this packet and the door `begun`. */
@@ -289,7 +288,7 @@ static __noinline int take_passing(struct arrival *a, struct lccp_header *h, str
 {
 	if (!on)
 		return TCX_DISCARD;
-	if (on->taken || (!(on->door.flags & DOOR_READING) && !is_of_agent(a)))
+	if (!(on->door.flags & DOOR_READING) && !is_of_agent(a))
 		return discard(a, COUNTER_DS_DOOR_LATER);
 	if (!begin_as_now(a->skb, in, on->ack, on->clock))
 		return discard(a, COUNTER_DS_DOOR_UNRENEWED);

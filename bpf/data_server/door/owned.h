@@ -313,7 +313,7 @@ static __noinline enum beginning beginning_of(const struct lccp_header *h, const
 	const struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
 	u32 seq = bpf_ntohl(in->tcp.seq);
 
-	if (on && !on->taken && !on->asks && on->door.request - seq < BEHIND_SEQ)
+	if (on && !on->asks && on->door.request - seq < BEHIND_SEQ)
 		return IS_HERE_SOON;
 	if (!begun)
 		return IS_NEW;

@@ -127,10 +127,8 @@ static __noinline int refuse_body(struct arrival *a, const struct inner *in, str
 	if (!tcp || !d)
 		return TCX_DISCARD;
 	a->end = tcp->rcv_nxt;
-	if (!a->settings->reader_port) {
-		count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
-		return END_SOCKET;
-	}
+	if (!a->settings->reader_port)
+		return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
 	if (sk->state != STATE_ESTABLISHED || has_answered_all(sk, d->requests)) {
 		a->ends = a->end == seq;
 		a->kept = NOTHING;

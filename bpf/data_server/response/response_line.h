@@ -98,6 +98,8 @@ static __always_inline void take_status(struct response *r, u8 c)
 		fits = is_digit(c);
 	if (!fits) {
 		r->state = RESPONSE_UNKNOWN;
+		/* A response without a head ends with the connection (RFC 1945, 6). */
+		r->closes |= at < VERSION_BYTES && r->asked != r->answered;
 		return;
 	}
 	if (at > VERSION_END)

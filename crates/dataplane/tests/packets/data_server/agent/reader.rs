@@ -157,15 +157,14 @@ fn what_is_given_back_comes_in_order() {
     let [first, rest] = cut(&whole, 9);
     send_in(&live, &first);
     live.expect(GIVEN);
-    // Not all of the request has come, so the note in `passing` stays: what is lost would come again.
+    assert!(!has_passed(&live));
     send_in(&live, &first);
     live.expect(REPEATED);
-    assert!(!has_passed(&live));
+    assert!(has_passed(&live));
     send_in(&live, &rest);
     live.expect(DELIVERED);
     send_in(&live, &rest);
     live.expect(REPEATED);
-    assert!(has_passed(&live));
     live.stream = accept(&live.listener).0;
     expect_bytes(&live.stream, HERE);
 }
@@ -284,6 +283,38 @@ fn of_a_body_the_server_gets_what_the_agent_has() {
     live.expect(DELIVERED);
     live.forwards(&last, FORWARDED);
     expect_bytes(&live.stream, &whole.payload);
+}
+
+/// If a connection ends before its server has got all that the agent has read, the client hears of it: what it sends is
+/// answered by NONE, and does not wait for a socket that never comes.
+#[test]
+fn a_connection_that_ends_before_all_was_given_back_is_gone() {
+    let _host = own_host();
+    let (mut live, agent) = with_agent();
+    let whole = request(&live, &[HERE, ELSEWHERE].concat());
+    let [first, rest] = cut(&whole, HERE.len());
+    let read = reads(&live, &agent, &whole);
+    note_read(
+        &live,
+        &read,
+        &HaveRead {
+            end: end_of(&whole),
+            head: HERE.len() as u32,
+            pool: first_pool_of_one(),
+            ..HaveRead::default()
+        },
+    );
+    send_in(&live, &first);
+    live.expect(GIVEN);
+    live.stream = accept(&live.listener).0;
+    expect_bytes(&live.stream, HERE);
+    // After a second answer to one request, nobody can say when the connection is quiet.
+    live.answer_another(HERE.len());
+    live.answer_another(0);
+    send_in(&live, &rest);
+    live.expect(&[("ds_door_stays", 1)]);
+    ended(&live);
+    live.forwards(&whole.clone().seq(end_of(&whole)), &[("ds_none", 1)]);
 }
 
 /// The agent gets a request that no data server can answer, and tells the client so.

@@ -327,6 +327,8 @@ fn nothing_is_answered_behind_the_last_response() {
     ] {
         nothing_behind(&[&format!("HTTP/1.1 200 OK\r\n{lines}")], becomes);
     }
+    // A response of HTTP/0.9 has no head, and ends with the connection.
+    nothing_behind(&["<html>"], LAST);
     // The same holds for a head that is read byte by byte.
     for (lines, becomes) in [
         ("Connection: close", LAST),
@@ -365,7 +367,6 @@ fn nothing_behind(pieces: &[&str], becomes: &str) {
 #[test]
 fn behind_a_response_that_cannot_be_followed_the_connection_ends() {
     for answer in [
-        "220 smtp.example\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab",
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na",
     ] {
