@@ -52,3 +52,8 @@ pub(crate) fn end_in_order(stream: &TcpStream) {
     // This fails only if the descriptor is no socket, as in `end_by_reset`.
     let _ = SockRef::from(stream).set_linger(None);
 }
+
+/// Whether a RST has ended the connection: a socket without a connection has no peer.
+pub(crate) fn has_ended(stream: &TcpStream) -> bool {
+    stream.peer_addr().is_err()
+}

@@ -1,9 +1,11 @@
 //! Passes on the bytes between a client and its server, both of them sockets. The bytes go from one to the other within
 //! the kernel (splice(2)), without a copy.
 
+use std::future::pending;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::sync::OnceLock;
 
 use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
 use nix::sys::socket::{MsgFlags, recv};
@@ -12,7 +14,7 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::client::end_in_order;
+use crate::client::{end_in_order, has_ended};
 
 /// Room for bytes on their way from a client to its server.
 const REQUESTS: usize = 1 << 16;
@@ -44,18 +46,32 @@ pub(crate) async fn read_away(stream: &TcpStream, mut bytes: u64) -> io::Result<
 
 /// Passes on what both sides say until both have ended; each end is passed on by itself. The server owes `owed` bytes.
 /// If it ends before it has sent them, that is an error, and its end is not passed on, because the client could take it
-/// for the end of the response. After an error both connections end by a RST when their sockets are dropped.
+/// for the end of the response. If the server breaks off, the client first gets what the server had said. After an error
+/// both connections end by a RST when their sockets are dropped.
 pub(crate) async fn pass_both_ways(
     client: &TcpStream,
     server: &TcpStream,
     owed: u64,
 ) -> io::Result<()> {
+    // The kernel reports a RST only once. If it was reported to the one who writes, the one who reads sees an end in
+    // order.
+    let broken = OnceLock::new();
     let requests = async {
-        pass(client, server, REQUESTS).await?;
+        match pass(client, server, REQUESTS).await {
+            Err(error) if has_ended(server) => {
+                let _ = broken.set(error); // it was empty: nobody else sets it
+                pending().await
+            }
+            passed => passed?,
+        };
         SockRef::from(server).shutdown(Shutdown::Write)
     };
     let responses = async {
-        if pass(server, client, RESPONSES).await? < owed {
+        let passed = pass(server, client, RESPONSES).await?;
+        if let Some(error) = broken.get() {
+            return Err(error.kind().into());
+        }
+        if passed < owed {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         SockRef::from(client).shutdown(Shutdown::Write)
@@ -183,6 +199,36 @@ mod tests {
             let (ended, ..) = tokio::join!(between, server, client);
             assert_eq!(ended.is_ok(), is_all, "{said}");
         }
+    }
+
+    /// A server may refuse a request whose body it does not want, and close its socket: then a RST follows the answer.
+    #[tokio::test]
+    async fn what_a_server_says_before_it_breaks_off_goes_on() {
+        let (mut client, to_client) = pair().await;
+        let (mut server, to_server) = pair().await;
+        let between = async {
+            let passed = pass_both_ways(&to_client, &to_server, 0).await;
+            drop(to_client);
+            passed
+        };
+        let (mut heard, mut asks) = client.split();
+        // The body is more than all buffers on its way hold, so writing goes on when the RST comes.
+        let body = bytes(OWED as usize);
+        let asks = async { asks.write_all(&body).await.is_err() };
+        let refuses = async {
+            server.read_exact(&mut [0; 1000]).await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            server.write_all(b"no").await.unwrap();
+            drop(server);
+        };
+        let hears = async {
+            let mut answer = [0; 2];
+            heard.read_exact(&mut answer).await.unwrap();
+            assert_eq!(&answer, b"no");
+        };
+        let (ended, is_cut_short, ..) = tokio::join!(between, asks, refuses, hears);
+        ended.unwrap_err();
+        assert!(is_cut_short);
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use baton_net::{Error, Result};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use crate::client::{Ends, Services};
+use crate::client::{Ends, Services, has_ended};
 use crate::listener::Listener;
 use crate::pass::pass_both_ways;
 use crate::routing::Routing;
@@ -143,9 +143,4 @@ async fn relay(client: &TcpStream, ends: Ends, server: Server) -> io::Result<()>
     let server = server.connect(ends).await?;
     client.set_nodelay(true)?;
     pass_both_ways(client, &server, 0).await
-}
-
-/// Whether a RST has ended the client's side: a socket without a connection has no peer.
-fn has_ended(client: &TcpStream) -> bool {
-    client.peer_addr().is_err()
 }
