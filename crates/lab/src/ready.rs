@@ -42,6 +42,7 @@ pub(crate) fn wait(
     }
     loop {
         let answer = probe(host, thing, process, namespace)?;
+        process.started_well(Duration::ZERO).map_err(not_ready)?;
         match (answer, process.is_alive()) {
             (Ok(()), true) => return Ok(()),
             (_, false) => return Err(not_ready("it has ended".to_owned())),

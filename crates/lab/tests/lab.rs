@@ -327,7 +327,8 @@ fn a_stubborn_program_is_killed_and_its_children_too() -> Outcome {
 
 #[test]
 fn what_does_not_start_is_told_with_its_log_and_all_is_taken_down() -> Outcome {
-    let command = "run = [{ command = [\"sh\", \"-c\", \"echo no luck today >&2; exit 3\"] }]";
+    let command =
+        "run = [{ command = [\"sh\", \"-c\", \"echo no luck today >&2; exit 3\"], port = 80 }]";
     let (name, text) = file("false", &PAIR.replace("run = [\"nginx\"]", command));
     let lab = Lab::parse(&text)?;
     if skipped("false", &lab) {
