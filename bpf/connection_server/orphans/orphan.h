@@ -82,8 +82,11 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 	bool probes = !tcp->fin && bpf_ntohl(tcp->seq) == tcb->last_seq - 1;
 	if (probes || is_kept(&p->flow, tcb))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
-	settle(tcb, tcb->last_ack);
-	bpf_map_delete_elem(&tcbs, &p->flow);
+	/* Whoever does not know the connection's numbers gets a RST that no client believes, and ends nothing. */
+	if (continues(tcb, tcp)) {
+		settle(tcb, tcb->last_ack);
+		bpf_map_delete_elem(&tcbs, &p->flow);
+	}
 	return reset(p, COUNTER_CS_ORPHAN_RESET);
 }
 

@@ -53,6 +53,19 @@ static __noinline struct response *new_response(struct bpf_sock *sk)
 }
 
 /*
+ * Notes whether the first request of a connection that has come here without one is HEAD, so that its response has no
+ * body. The first request of any other connection came with it: see adopt/window.h.
+ */
+static __noinline void note_first_request(struct __sk_buff *skb, struct bpf_sock *sk, u32 at, u32 bytes)
+{
+	bool is_head = begins_with_head(skb, at, bytes);
+	struct response *r = is_head ? new_response(sk) : bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	if (r && r->state == RESPONSE_FIRST)
+		r->bodiless = is_head;
+}
+
+/*
  * Notes what a client asks for with data that is delivered to `sk`. The data has sequence number `seq`, and begins at
  * offset `at` of the frame.
  */

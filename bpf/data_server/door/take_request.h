@@ -71,6 +71,8 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 		/* Only on a quiet connection is it known where the response to this request begins. */
 		if (j->resumes && is_quiet(a, sk, tcp, d, in))
 			keep_request_here(a, h, in, j->pool);
+		if (!d->requests)
+			note_first_request(a->skb, sk, payload_at(in), payload_of(in));
 		tally_next(d, tcp, in, j->route, j->pool);
 		let_in(d, &j->span, false);
 		d->since = moment();

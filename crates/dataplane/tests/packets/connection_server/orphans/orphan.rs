@@ -183,6 +183,26 @@ pub fn tell_rest(node: &Node, connection: &Connection, ack: &Segment) {
     node.run(&told).expect(Drop, &[("cs_rest", 1)]);
 }
 
+/// A forged packet without the connection's numbers gets a RST that no client believes. The connection stays, and its
+/// next request goes to another data server.
+#[test]
+fn who_does_not_know_the_numbers_ends_nothing() {
+    let node = node();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    connection.ack += ANSWER;
+    let ack = connection.empty();
+    node.run(&ack.frame());
+    tell_rest(&node, &connection, &ack);
+    kill_first(&node);
+    let before = connection.entry(&node);
+    let mut forged = connection;
+    forged.seq += 1 << 28;
+    forged.ack += 1 << 28;
+    node.run(&forged.data(get("/ds1/")).frame())
+        .expect(Tx, &[("cs_jump", 1), ("cs_orphan_reset", 1)]);
+    assert_eq!(connection.entry(&node), before);
+}
+
 /// A dead data server may have handed the connection on, and its MOVED may be lost. The data server that has the
 /// connection says so, because it was asked or because the connection is at rest there.
 #[test]

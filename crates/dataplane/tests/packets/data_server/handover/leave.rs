@@ -153,6 +153,20 @@ fn where_it_goes_it_is_answered() {
     goes_with(&live, &request);
 }
 
+/// The first request of a connection that has come here idle may be HEAD. Its response says a length, and has no body.
+#[test]
+fn where_it_goes_its_first_request_may_be_head() {
+    let _host = own_host();
+    let mut live = come_idle();
+    live.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n";
+    serves(
+        &mut live,
+        b"HEAD /ds1/a HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n",
+    );
+    let request = request(&live, ELSEWHERE);
+    goes_with(&live, &request);
+}
+
 /// An ACK from the network does not make its connection leave, and an ACK that is sent in for a connection that is not
 /// here does nothing.
 #[test]
