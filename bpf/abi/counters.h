@@ -51,8 +51,8 @@ enum counter {
 	COUNTER_CS_HELD_LOST,        /* dropped: it was to wait, and there was no room for it */
 	COUNTER_CS_PASSED_ON,        /* a client's packet, sent to the connection server that takes over or has taken
 	                                over */
-	COUNTER_CS_JUMP,             /* a packet whose numbers are far from its entry's; the entry stays as it is
-	                                until the owner confirms the packet */
+	COUNTER_CS_JUMP,             /* a packet whose numbers are far from its entry's; the owner gets it, and the
+	                                entry's numbers stay as they are */
 	COUNTER_CS_BEHIND_ADOPT,     /* a packet sent after an ADOPT, in the same way */
 	COUNTER_CS_NONE,             /* a DS does not have a connection that the entry says it has: the other data
 	                                servers are asked for it */

@@ -35,7 +35,7 @@ struct lccp_hello_service {
 /* Body of QUERY: this, then `be_host_bytes` of the host that was asked for, then the path. */
 struct lccp_query {
 	unsigned long long be_number;  /* number of the question, which the answer repeats */
-	unsigned long long be_pool;    /* struct pool.id of the pool that one data server is wanted of */
+	unsigned long long be_pool;    /* struct pool.id of the pool from which a data server is wanted */
 	unsigned short be_host_bytes;
 	unsigned short be_path_bytes;
 	unsigned int reserved;
@@ -49,7 +49,7 @@ enum query_limit {
 /* Body of REPLY. */
 struct lccp_reply {
 	unsigned long long be_number;
-	unsigned int be_lifetime_ms;   /* how long the same answer is valid for the same request */
+	unsigned int be_lifetime_ms;   /* how long this answer holds for the same request */
 	unsigned int reserved;
 	unsigned char server[16];      /* the data server; all zero: the dispatcher knows none */
 };
@@ -96,7 +96,7 @@ struct lccp_tcbs_entry {
 
 /* Why the receiver of TCBS refuses the whole migration. */
 enum lccp_taken_refusal {
-	LCCP_TAKEN_NO_CS = 1,          /* the receiver is not a connection server of the sender's addresses */
+	LCCP_TAKEN_NO_CS = 1,          /* the receiver is a connection server with no table or no partners */
 	LCCP_TAKEN_STRANGER = 2,       /* the sender is not a connection server in the receiver's configuration */
 	LCCP_TAKEN_BUSY = 3,           /* the receiver is taking the entries of another node */
 	LCCP_TAKEN_UNKNOWN = 4,        /* the receiver knows no such migration: its daemon has restarted */
@@ -151,7 +151,7 @@ enum lccp_order_verb {
 	LCCP_ORDER_TELL = 4,           /* report how the order with this number is getting on */
 };
 
-/* Body of ORDER: this, then `be_name_bytes` of a node's name, where the verb wants one. */
+/* Body of ORDER: this, then `be_name_bytes` bytes, which receivers ignore: no verb takes a name. */
 struct lccp_order {
 	unsigned long long be_number;  /* only the highest number of one sender counts; a repeated order has the same
 	                                  number */
@@ -178,8 +178,8 @@ enum head_part {
 };
 
 /*
- * Body of HEAD: this, then `be_heads` times a struct lccp_head. If there is one head, the request that this response
- * answers may follow, if the owner tells it.
+ * Body of HEAD: this, then `be_heads` times a struct lccp_head. Behind a single head the request may follow that this
+ * response answers.
  */
 struct lccp_heads {
 	unsigned short be_heads;
@@ -195,7 +195,7 @@ struct lccp_head {
 	unsigned short be_cluster_port;
 	unsigned long long be_digest;  /* digest of the parts of the head that were seen */
 	unsigned int be_response_start;
-	unsigned int be_length;        /* bytes of the whole response, if it has a body; 0: unknown */
+	unsigned int be_length;        /* bytes of the whole response, head and body; 0: unknown, or it has no body */
 	unsigned short be_unseen;      /* parts that are not in the digest (enum head_part); 0: the digest covers the
 	                                  whole head */
 	unsigned char is_counted;      /* 1: `number` is valid */
@@ -210,10 +210,10 @@ struct lccp_head {
  * the response; the receiver is to ask its own server for the same response.
  */
 struct lccp_resume {
-	unsigned long long be_number;  /* number of the order, which READY repeats */
+	unsigned long long be_number;  /* number of this RESUME, which READY repeats */
 	/*
-	 * digest of the head of the response that the client has begun to receive; 0: unknown. Without a request it is
-	 * the number of an order that is cancelled.
+	 * digest of the head of the response that the client has begun to receive; 0: unknown. If `be_request_bytes` is
+	 * 0, this RESUME cancels an earlier one, and this is that one's number.
 	 */
 	unsigned long long be_digest;
 	unsigned long long be_length;  /* bytes of that whole response, head and body; 0: unknown */
@@ -227,8 +227,8 @@ struct lccp_resume {
 /* Body of READY. */
 struct lccp_ready {
 	unsigned long long be_number;
-	unsigned long long be_digest;  /* digest of the response that is here, as in RESUME; so is the length */
-	unsigned long long be_length;
+	unsigned long long be_digest;  /* digest of the head of the response that is here, as in RESUME */
+	unsigned long long be_length;  /* length of that response, as in RESUME */
 	unsigned int be_outcome;       /* enum lccp_outcome */
 	unsigned int reserved;
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a data server remembers about connections: doors, responses, what its agent reads, and where they have gone. */
+/*
+ * What a data server remembers about connections: their doors and responses, what the agent reads of them, and where
+ * they have gone.
+ */
 #ifndef BATON_ABI_DATA_SERVER_H
 #define BATON_ABI_DATA_SERVER_H
 
@@ -25,24 +28,24 @@ enum response_state {
 };
 
 /*
- * What a data server has seen of the responses on one connection. It is kept with the socket, and ends with it. Chunked
- * bodies of requests are followed in the same way.
+ * What a data server has seen of the responses on one connection. It is kept with the socket, and ends with it. Bodies
+ * of requests are followed by the same states: struct followed_body.
  */
 struct response {
 	unsigned long long left;       /* see enum response_state */
 	unsigned int next;             /* sequence number of the first byte that has not left yet */
 	unsigned int start;            /* where the last response began */
-	unsigned int asked;            /* sequence number behind the last byte that the client had sent */
+	unsigned int asked;            /* sequence number behind the client's last byte that the socket was given */
 	unsigned int answered;         /* what `asked` was when the last response began */
 	unsigned char state;           /* enum response_state */
 	unsigned char bodiless;        /* the next response is to HEAD, and has no body */
 	unsigned char digits;          /* digits of a chunk's size so far; for RESPONSE_CHUNK_END see there */
 	unsigned char responses;       /* how many have begun, modulo 256 */
-	/* These describe a head that is read byte by byte: */
+	/* These describe a head that is read byte by byte, except `closes` and `acknowledged`: */
 	unsigned char line;            /* the part of a line that the next byte belongs to (enum line_part) */
 	unsigned char matched;         /* how many bytes of the expected text have come */
 	unsigned char said;            /* what the lines so far have said (enum head_said) */
-	unsigned char closes;          /* for any response: 1 if it says that its connection ends with it */
+	unsigned char closes;          /* 1: the connection ends with the last response */
 	unsigned short status;         /* status code, from the digits that have come so far */
 	unsigned short reserved_half;
 	unsigned int head_start;       /* sequence number of the head's first byte */
@@ -54,8 +57,8 @@ struct response {
 enum door_flag {
 	DOOR_READING = 1,              /* the agent has the connection: it reads what one packet does not decide */
 	DOOR_STAMPED = 2,              /* with DOOR_READING: the client's packets have timestamps */
-	DOOR_OWES = 4,                 /* the connection has come from another socket of this node, and the data that
-	                                  one had is on its way here */
+	DOOR_OWES = 4,                 /* the connection has come from another socket of this node, and that socket's
+	                                  data is still on its way here */
 	DOOR_SWITCHES = 8,             /* the last request asks for another protocol: after status 101 no more
 	                                  requests come */
 	DOOR_IN_BODY = 16,             /* what was let in last is not a request but more of a body: see
@@ -85,11 +88,15 @@ struct followed_body {
 struct door {
 	struct followed_body body;     /* the body that is followed, at `next` */
 	struct followed_body before;   /* the same at `request`, with DOOR_IN_BODY */
-	unsigned int request;          /* where the current request begins, which is the one let in last */
-	unsigned int head_end;         /* where the head of the current request ends */
-	unsigned int next;             /* where the next request is to begin */
-	unsigned int since;            /* when the current request was let in: coarse monotonic clock >> SENT_SHIFT */
-	unsigned short pool;           /* that the current request is for */
+	unsigned int request;          /* where what was let in last begins: the current request, or with DOOR_IN_BODY
+	                                  more of its body */
+	unsigned int head_end;         /* where the head of the current request ends; with DOOR_IN_BODY: how far its
+	                                  body was read. Nothing behind it passes before TCP has accepted it */
+	unsigned int next;             /* where the next request is to begin; if a body is followed: how far that is
+	                                  known */
+	unsigned int since;            /* when something was let in last, or the door began: coarse monotonic clock >>
+	                                  SENT_SHIFT */
+	unsigned short pool;           /* that the current request is for; NO_POOL: none was judged here yet */
 	unsigned short generation;     /* of that pool, when the request was let in */
 	unsigned int asker;            /* short address of the CS by which the connection came last */
 	unsigned char requests;        /* how many were let in here, modulo 256 */
@@ -111,15 +118,19 @@ struct door {
 /* When this data server heard connection servers, in the unit of struct door's `since`: see data_server/fence.h. */
 struct hearing {
 	unsigned int heard;            /* when it last heard any connection server; 0: never */
-	unsigned int since;            /* when it last had heard none for a lease, or was told that it was taken for
-	                                  dead; 0: never */
+	unsigned int since;            /* when the last silence began: a lease after one was heard last, or when this node
+	                                  was told that it was taken for dead; 0: there was none, or it was 20 hours
+	                                  ago */
 };
 
-/* A connection on its way from one socket of this node to another: see data_server/agent/reader.h. */
+/*
+ * A connection on its way from one socket of this node to another, or that has no socket yet (`asks`): see
+ * data_server/agent/reader.h.
+ */
 struct passing {
 	struct door door;              /* the door of the new socket, whose first packet begins at `request` */
 	struct lccp_tcb tcb;
-	unsigned int asks;             /* 1: the new socket waits for a dispatcher's answer: see
+	unsigned int asks;             /* 1: there is no socket yet, because a dispatcher is asked first: see
 	                                  data_server/door/awaits.h */
 	unsigned int clock;            /* clock of the old socket's timestamps less the monotonic clock, milliseconds */
 	unsigned int ack;              /* what the client had acknowledged, which is all that had been sent */
@@ -127,8 +138,8 @@ struct passing {
 };
 
 /*
- * What is known about the current socket of a connection whose read data the agent here still keeps: see
- * data_server/agent/kept.h.
+ * What is known about the current socket of a connection for which the agent here still keeps data that it has read:
+ * see data_server/agent/kept.h.
  */
 struct kept {
 	unsigned int received;         /* the socket has all data before this sequence number */

@@ -18,8 +18,8 @@ enum limit {
 	MAX_PEERS = 512,               /* nodes of all roles */
 	ALSO_MACS = 4,                 /* MAC addresses that a node has besides its interface's own */
 	WINDOW = 1024,                 /* messages of a channel that its two ends remember */
-	OUTBOX = 8192,                 /* messages of all channels that can be sent again */
-	OUTBOX_FRAME_BYTES = 1600,
+	SEND_BUFFER_MESSAGES = 8192,   /* messages of all channels that can be sent again */
+	SENT_FRAME_BYTES = 1600,
 	CHOICES_PER_POOL = 16381,      /* prime: the Maglev table size */
 	CHOICE_BANKS = 2,              /* one is read while the daemon writes the other */
 	STRAYS = 4096,
@@ -276,17 +276,17 @@ struct peer_keys {
  */
 struct channel {
 	unsigned int next;             /* number of the next message, of which the lower 16 bits are sent */
-	unsigned int slots[WINDOW];    /* where the last messages are in the outbox, by number modulo WINDOW */
+	unsigned int slots[WINDOW];    /* where the last messages are in the send buffer, by number modulo WINDOW */
 };
 
-/* A copy of a message that was sent, in the outbox. */
-struct posted {
+/* A copy of a message that was sent, in the send buffer. */
+struct sent_message {
 	unsigned short channel;
 	unsigned short sequence;
 	unsigned int bytes;            /* length of the frame; 0: it was too long to be kept */
 	unsigned int ifindex;          /* the interface that the frame left by */
 	unsigned int sent;             /* when it was sent: coarse monotonic clock >> SENT_SHIFT */
-	unsigned char frame[OUTBOX_FRAME_BYTES];
+	unsigned char frame[SENT_FRAME_BYTES];
 };
 
 /*
@@ -294,7 +294,7 @@ struct posted {
  * message's tag. A message that comes a second time has the same tag. A different message with the same number has
  * another tag: its sender has begun to count anew, or reaches this node by another channel.
  */
-struct inbox {
+struct receive_window {
 	unsigned short came[WINDOW];
 	unsigned short tags[WINDOW];
 };

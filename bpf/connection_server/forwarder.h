@@ -38,8 +38,8 @@ static __always_inline int forward(struct packet *p, const struct data_server *t
 }
 
 /*
- * Whether this is the request with which the connection went to its owner, come again while nothing of it was
- * answered. Its ADOPT may be lost.
+ * Whether this is once more the request with which the connection went to its owner, and nothing of the response is
+ * acknowledged yet. Its ADOPT may be lost.
  */
 static __always_inline bool is_adopted_packet(const struct tcb *tcb, const struct frame *f)
 {
@@ -74,9 +74,9 @@ enum {
 };
 
 /*
- * Whether this packet is more of the request with which a connection begins. It goes inside a message, so that it
- * cannot overtake the ADOPT: a card with several queues puts all messages of this node into the same one, but a plain
- * packet into any.
+ * Whether this packet comes closely behind the request that went as ADOPT, of whose response nothing is acknowledged
+ * yet. It goes inside a message, so that it cannot overtake an ADOPT of this node: a card with several queues puts all
+ * messages of this node into the same one, but a plain packet into any.
  */
 static __always_inline bool is_behind_adopt(const struct tcb *tcb, const struct packet *p)
 {
@@ -90,11 +90,12 @@ static __noinline int forward_behind_adopt(struct packet *p, const struct data_s
 	return distribute(p, owner, LCCP_FORWARD, 0, &(struct lccp_tcb){});
 }
 
+/* It uses the functions above, and follow() uses its functions. */
 #include "connection_server/orphans/orphan.h"
 
 /*
  * Sends a packet of a known connection on, by the state of its entry and of its owner. The entry has noted the packet
- * already.
+ * already, unless the packet's numbers are far from the entry's or it is late.
  */
 static __noinline int follow(struct packet *p, struct tcb *tcb)
 {

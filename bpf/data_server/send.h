@@ -64,16 +64,16 @@ static __always_inline __be32 own_address(const struct arrival *a)
 	return unmap_address(a->settings->address);
 }
 
-static __always_inline void keep_copy_at_ds(struct arrival *a, struct posted *posted)
+static __always_inline void keep_copy_at_ds(struct arrival *a, struct sent_message *copy)
 {
 	u64 bytes = a->skb->len;
 
-	if (!posted)
+	if (!copy)
 		return;
-	posted->bytes = 0;
-	if (fits_in_outbox(bytes) &&
-	    !bpf_skb_load_bytes(a->skb, 0, posted->frame, BOUNDED(bytes, 1, OUTBOX_FRAME_BYTES)))
-		posted->bytes = bytes;
+	copy->bytes = 0;
+	if (fits_in_send_buffer(bytes) &&
+	    !bpf_skb_load_bytes(a->skb, 0, copy->frame, BOUNDED(bytes, 1, SENT_FRAME_BYTES)))
+		copy->bytes = bytes;
 	else
 		count(a->counters, COUNTER_LCCP_NOT_KEPT);
 }
@@ -91,7 +91,7 @@ static __always_inline bool make_message(struct arrival *a, struct lccp_header *
 	seal_at_ds(a, to->key, h, between(own_address(a), to_address), bpf_ntohs(in->ip.tot_len));
 	if (!write_outer_at_ds(a, to, to_address, h, bpf_ntohs(in->ip.tot_len)))
 		return false;
-	keep_copy_at_ds(a, post(channel, to, h));
+	keep_copy_at_ds(a, place_of_copy(channel, to, h));
 	return true;
 }
 

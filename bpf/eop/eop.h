@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is known about a socket that announces EOP, the TCP option that announces it, and the counters. */
+/*
+ * EOP, the end-point operation protocol: what is known about a socket that announces it, the TCP option that announces
+ * it, and the counters.
+ */
 #ifndef BATON_EOP_EOP_H
 #define BATON_EOP_EOP_H
 
@@ -15,10 +18,10 @@ typedef __u8 u8;
 typedef __u32 u32;
 typedef __u64 u64;
 
-/* The state of a socket that announces EOP. The kernel clones it from a listener to the sockets that it accepts. */
+/* What a socket that announces EOP has found out. Accepted sockets get a copy of their listener's. */
 struct eop_socket {
 	u8 announced;
-	u8 agreed;
+	u8 agreed; /* the other end announced it, too */
 	u8 unsaid; /* the last SYN went out without the option */
 };
 
@@ -44,7 +47,7 @@ static __always_inline void count_eop(u32 which)
 		++*counter;
 }
 
-/* The TCP option: that of an experiment with a 32-bit identifier (RFC 6994), "EOP" and then the version. */
+/* The TCP option: kind 253, for experiments, with the 32-bit identifier (RFC 6994) "EOP" and the version. */
 enum {
 	OPTION_KIND = 253,
 	OPTION_BYTES = 6,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Every map that roles share. The daemon writes settings, services, pools, hosts, routes, large, choices, data_servers,
- * peers, peer_keys, senders, rings and places, and creates the inboxes; the programs write the others.
+ * peers, peer_keys, senders, rings and places, and creates the receive windows; the programs write the others.
  */
 #ifndef BATON_INCLUDE_MAPS_H
 #define BATON_INCLUDE_MAPS_H
@@ -47,14 +47,14 @@ MAP(peer_keys, HASH, 2 * MAX_PEERS, u32, struct peer_keys);
 /* Who may send plain packets for a service to a data server: connection servers on its LAN. */
 MAP(senders, HASH, MAX_PEERS, struct sender_key, u32);
 
-/* The sending half of the channel to each other node. `postings` counts the messages of all channels together. */
+/* The sending half of the channel to each other node. `sent_count` counts the messages of all channels together. */
 MAP(channels, ARRAY, MAX_PEERS, u32, struct channel);
 
-MAP(postings, ARRAY, 1, u32, u32);
-MAP(outbox, ARRAY, OUTBOX, u32, struct posted);
+MAP(sent_count, ARRAY, 1, u32, u32);
+MAP(send_buffer, ARRAY, SEND_BUFFER_MESSAGES, u32, struct sent_message);
 
 /* The receiving half of the channel from each other node, by its short address. */
-MAP(inboxes, HASH, MAX_PEERS, u32, struct inbox);
+MAP(receive_windows, HASH, MAX_PEERS, u32, struct receive_window);
 
 /* What came with the connections whose sockets are being made. */
 MAP(expected, LRU_HASH, 4096, struct tcb_key, struct expected);

@@ -28,30 +28,30 @@ static __always_inline struct channel *number(const struct data_server *to, stru
  * The place for the frame of the message with this header, where the caller copies its bytes; 0 if the message cannot
  * be kept.
  */
-static __always_inline struct posted *post(struct channel *channel, const struct data_server *to,
-					   const struct lccp_header *h)
+static __always_inline struct sent_message *place_of_copy(struct channel *channel, const struct data_server *to,
+							  const struct lccp_header *h)
 {
 	u32 zero = 0, sequence = bpf_ntohs(h->be_sequence);
-	u32 *postings_so_far = bpf_map_lookup_elem(&postings, &zero);
+	u32 *sent_so_far = bpf_map_lookup_elem(&sent_count, &zero);
 
-	if (!channel || !postings_so_far)
+	if (!channel || !sent_so_far)
 		return 0;
-	u32 slot = WRAPPED(__sync_fetch_and_add(postings_so_far, 1), OUTBOX);
-	struct posted *posted = bpf_map_lookup_elem(&outbox, &slot);
-	if (!posted)
+	u32 slot = WRAPPED(__sync_fetch_and_add(sent_so_far, 1), SEND_BUFFER_MESSAGES);
+	struct sent_message *copy = bpf_map_lookup_elem(&send_buffer, &slot);
+	if (!copy)
 		return 0;
-	posted->channel = to->channel;
-	posted->sequence = sequence;
-	posted->ifindex = to->ifindex;
-	posted->sent = bpf_ktime_get_coarse_ns() >> SENT_SHIFT;
+	copy->channel = to->channel;
+	copy->sequence = sequence;
+	copy->ifindex = to->ifindex;
+	copy->sent = bpf_ktime_get_coarse_ns() >> SENT_SHIFT;
 	channel->slots[WRAPPED(sequence, WINDOW)] = slot;
-	return posted;
+	return copy;
 }
 
 /* Whether a frame of `bytes` bytes can be kept. */
-static __always_inline bool fits_in_outbox(u64 bytes)
+static __always_inline bool fits_in_send_buffer(u64 bytes)
 {
-	return bytes > 0 && bytes <= OUTBOX_FRAME_BYTES;
+	return bytes > 0 && bytes <= SENT_FRAME_BYTES;
 }
 
 /*
@@ -61,14 +61,14 @@ static __always_inline bool fits_in_outbox(u64 bytes)
 static __always_inline bool note_arrival(__be32 sender, const struct lccp_header *h)
 {
 	u32 sequence = bpf_ntohs(h->be_sequence), place = WRAPPED(sequence, WINDOW);
-	struct inbox *inbox = sequence ? bpf_map_lookup_elem(&inboxes, &sender) : 0;
+	struct receive_window *receive_window = sequence ? bpf_map_lookup_elem(&receive_windows, &sender) : 0;
 	u16 tag = (u16)h->be_tag;
 
-	if (!inbox)
+	if (!receive_window)
 		return false;
-	bool before = inbox->came[place] == sequence && inbox->tags[place] == tag;
-	inbox->came[place] = sequence;
-	inbox->tags[place] = tag;
+	bool before = receive_window->came[place] == sequence && receive_window->tags[place] == tag;
+	receive_window->came[place] = sequence;
+	receive_window->tags[place] = tag;
 	return before;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The distributor: moves a connection to its data server, with DM1 (ADOPT) around the client's packet. */
+/*
+ * The distributor: sends a client's packet to a data server inside a message. ADOPT (DM1) moves the connection there;
+ * FORWARD and CLAIM are sent in the same way.
+ */
 #ifndef BATON_CONNECTION_SERVER_BEGIN_DISTRIBUTOR_H
 #define BATON_CONNECTION_SERVER_BEGIN_DISTRIBUTOR_H
 
@@ -11,7 +14,7 @@
 #include "xdp/packet.h"
 
 enum {
-	IP_FIRST_WORD = 0x4500,    /* version 4, five words, no class of service */
+	IP_FIRST_WORD = 0x4500,    /* version 4, five words, DSCP and ECN 0 */
 	IP_DONT_FRAGMENT = 0x4000, /* and 0 as identification */
 };
 
@@ -22,8 +25,8 @@ struct outer {
 } __attribute__((packed));
 
 /*
- * Writes Ethernet, IP and LCCP headers in front of the client's packet of `inner_bytes` bytes. False if there is no
- * room.
+ * Writes Ethernet, IP and LCCP headers at the frame's start, where the caller has made room for them. The client's
+ * packet of `inner_bytes` bytes is behind them. False if the frame is too short.
  */
 static __always_inline bool write_outer(struct xdp_md *ctx, const struct settings *s,
 					const struct data_server *to, const struct lccp_header *h,
@@ -57,19 +60,19 @@ static __always_inline bool fits_in_lccp(const struct packet *p)
 }
 
 /*
- * Copies the frame of a message that leaves into `posted`, without padding behind the packet, so that it can be sent
+ * Copies the frame of a message that leaves into `copy`, without padding behind the packet, so that it can be sent
  * again.
  */
-static __always_inline void keep_copy(struct packet *p, struct posted *posted)
+static __always_inline void keep_copy(struct packet *p, struct sent_message *copy)
 {
 	u64 bytes = sizeof(struct ethhdr) + LCCP_OVERHEAD_BYTES + p->frame.ip_bytes;
 
-	if (!posted)
+	if (!copy)
 		return;
-	posted->bytes = 0;
-	if (fits_in_outbox(bytes) &&
-	    !bpf_xdp_load_bytes(p->ctx, 0, posted->frame, BOUNDED(bytes, 1, OUTBOX_FRAME_BYTES)))
-		posted->bytes = bytes;
+	copy->bytes = 0;
+	if (fits_in_send_buffer(bytes) &&
+	    !bpf_xdp_load_bytes(p->ctx, 0, copy->frame, BOUNDED(bytes, 1, SENT_FRAME_BYTES)))
+		copy->bytes = bytes;
 	else
 		count(p->counters, COUNTER_LCCP_NOT_KEPT);
 }
@@ -104,10 +107,11 @@ __noinline int distribute_frame(struct xdp_md *ctx, const struct data_server *to
 	};
 	u32 inner_bytes = p->frame.ip_bytes;
 	/*
-	 * These messages are numbered, to come once. FORWARD is, if it goes by an owner that lets go (orphans/move.h).
+	 * ADOPT and CLAIM are numbered, so that a lost one is sent again and a repeated one is recognised. So is FORWARD by
+	 * way of an owner that lets go (orphans/move.h).
 	 */
-	bool once = (u8)command != LCCP_FORWARD || be_data;
-	struct channel *channel = once ? number(to, h) : 0;
+	bool is_numbered = (u8)command != LCCP_FORWARD || be_data;
+	struct channel *channel = is_numbered ? number(to, h) : 0;
 
 	__builtin_memcpy(h->flow.client, p->flow.client, 16);
 	map_address(h->flow.cluster, p->frame.ip->daddr);
@@ -117,7 +121,7 @@ __noinline int distribute_frame(struct xdp_md *ctx, const struct data_server *to
 		return drop(p, COUNTER_CS_NO_ROOM);
 	if (!write_outer(p->ctx, p->settings, to, h, inner_bytes))
 		return drop(p, COUNTER_CS_NO_ROOM);
-	keep_copy(p, post(channel, to, h));
+	keep_copy(p, place_of_copy(channel, to, h));
 	return send(p->ctx, to);
 }
 

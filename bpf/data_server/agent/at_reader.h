@@ -18,7 +18,7 @@
 static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, const struct inner *in, struct door *d,
 				      const struct have_read *known)
 {
-	struct judged j = { .known = known, .asks = !(d->flags & DOOR_CHOSEN) };
+	struct judged j = { .known = known, .may_ask = !(d->flags & DOOR_CHOSEN) };
 	const struct data_server *next;
 
 	switch (judge_request(a, h, in, d->pool == NO_POOL ? 0 : d, &j)) {

@@ -82,7 +82,7 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 	 * A repeated request is judged without its door: it is enough that this node may answer it, because it does
 	 * so already.
 	 */
-	struct judged j = { .asks = is_next };
+	struct judged j = { .may_ask = is_next };
 	enum judgement found = judge_request(a, h, in, is_next ? d : 0, &j);
 	if (is_next)
 		return take_next(a, h, in, sk, d, found, &j);

@@ -3,17 +3,17 @@
  * The door decides what becomes of each packet of a connection whose socket is here, before TCP sees it. It knows where
  * requests begin and end. Its caller judges what they say, and tells the door by let_in().
  *
- *  has no payload, or TCP has all of it                             deliver
- *  begins behind the next request                                   after the batch: the agent may be about to get it
+ *  TCP has all of its payload                                       deliver (packets without payload: at_door.h)
+ *  begins behind the next request                                   after the batch; then it waits
+ *  reaches beyond what is known of a body that is followed
+ *    (body.h), and TCP has accepted what was read last              follow
  *  begins where the next request does                               judge, once TCP has all that is before it
- *  is in a body that is followed (body.h), and reaches beyond
- *    what is known of it                                            follow, once TCP has accepted what was read last
  *  begins before the next request, and TCP has
  *    accepted the current request's head                            deliver, in any order; cut at the next request
  *    not accepted it, and the packet begins
+ *      before the current request                                   cut: TCP acknowledges again what is before that
  *      with the current request                                     judge again
- *      before the current request                                   cut: TCP acknowledges that it has what is before
- *      behind the begin of a head that TCP has not seen             after the batch
+ *      behind its first byte                                        after the batch; then it waits
  *
  * Nothing unjudged gets past the door. What lies at or behind the next request is never delivered. What lies before it
  * is delivered only if TCP has accepted the head that was judged, or if it is judged again with the same outcome: TCP
@@ -32,14 +32,13 @@ enum course_at_door {
 	DOOR_AFTER_BATCH,          /* it comes through here once more, when TCP has seen the packets before it */
 	DOOR_JUDGE,                /* a request begins with it */
 	DOOR_JUDGE_AGAIN,          /* the current request begins with it, again: it is delivered if it says the same */
-	DOOR_FOLLOW,               /* it has more of a body that is followed, from the next byte on */
+	DOOR_FOLLOW,               /* it has more of a body that is followed, from `next` on */
 };
 
 #define NOT_FOLLOWED ((struct followed_body){ .state = RESPONSE_COMPLETE })
 
 /*
- * How far the client's stream is known from a packet on: up to `next`, provided that TCP accepts what is before
- * `head_end`.
+ * How far the client's stream is known: up to `next`, if TCP accepts what is before `head_end`.
  */
 struct span {
 	u32 head_end;
@@ -98,8 +97,8 @@ static __always_inline void let_in(struct door *d, const struct span *s, bool is
 /*
  * Forgets what was let in of the current request, because the request has come again and says something else: TCP has
  * dropped one of the two, or will. The next packet is judged as the request's first one. False if TCP does not expect
- * the request's first byte. Callers first wait for a moment (FORGET_AFTER): until then what was let in may still be
- * on its way to TCP.
+ * the request's first byte. The caller does this only FORGET_AFTER after it was let in: until then it may still be on
+ * its way to TCP.
  */
 static __always_inline bool forget_request(struct door *d, u32 rcv_nxt)
 {
@@ -110,7 +109,7 @@ static __always_inline bool forget_request(struct door *d, u32 rcv_nxt)
 	return true;
 }
 
-/* Whether the current request, judged again, is the one that was let in. */
+/* Whether the current request, judged again, reaches exactly as far as what was let in. */
 static __always_inline bool is_let_in(const struct door *d, const struct span *s)
 {
 	return d->head_end == s->head_end && d->next == s->next && d->body.state == s->body.state &&

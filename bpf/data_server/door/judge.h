@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Judges which data server is to answer a request, by this data server's own tables and by host and path, as the
- * packet that begins the request shows them. It also says where the request ends, or that this packet does not show
- * it.
+ * packet that begins the request shows them or the agent has read them. It also says how far the request is known.
  */
 #ifndef BATON_DATA_SERVER_DOOR_JUDGE_H
 #define BATON_DATA_SERVER_DOOR_JUDGE_H
@@ -19,13 +18,13 @@ enum judgement {
 	JUDGED_HERE,
 	JUDGED_ELSEWHERE,
 	JUDGED_NOBODY,             /* nobody answers for its pool */
-	JUDGED_UNREADABLE,
+	JUDGED_UNREADABLE,         /* this packet does not decide */
 	JUDGED_ASKS,               /* a dispatcher on another node is to be asked */
 };
 
 struct judged {
 	const struct have_read *known; /* what the agent has read of the request; 0: nothing */
-	bool asks;                 /* the service's dispatcher is asked, if it has one */
+	bool may_ask;              /* the service's dispatcher is asked, if it has one */
 	struct span span;          /* how far the request goes */
 	u16 pool;
 	u16 generation;            /* generation of the pool, when the request is judged */
@@ -35,8 +34,8 @@ struct judged {
 };
 
 /*
- * Reads the request that begins with the packet. False if the packet does not show the whole head and where the body
- * ends.
+ * Reads the request that begins with the packet. False if the packet does not show the whole head, or the head does not
+ * say for certain how its body ends.
  */
 static __noinline bool read_request_inside(struct __sk_buff *skb, const struct inner *in, struct request *r)
 {
@@ -100,9 +99,9 @@ static __noinline u16 choose_owner(const struct lccp_header *h, u32 index, const
 
 /*
  * Judges the request that begins with the packet. `d` is the door of the connection that is here. If `d` is 0, the
- * connection comes with this request, or the request comes again: then any member of the pool may answer, unless a
- * dispatcher is to be asked. A head that goes on in another packet is another data server's if the part that is here
- * says so, and no dispatcher is to be asked.
+ * connection comes with this request, or the request comes again: then this data server answers if it is a member of
+ * the pool, unless a dispatcher is to be asked. A part of a head is enough to find that another data server is to
+ * answer, but not to let the request in or to ask a dispatcher.
  */
 static __noinline enum judgement judge_request(struct arrival *a, const struct lccp_header *h, const struct inner *in,
 					       const struct door *d, struct judged *j)
@@ -140,9 +139,9 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	if (is_read)
 		measure_request(a->skb, in, r, &j->span);
 	j->generation = pool->generation;
-	bool asks = j->asks && service->flags & SERVICE_ASKS;
+	bool asks = j->may_ask && service->flags & SERVICE_ASKS;
+	/* A door has NO_POOL if no request was judged here yet: the connection came idle, or with the rest of a response. */
 	bool is_settled = d ? d->pool == NO_POOL || stays(pool, index, d->pool, d->generation) : !asks;
-	/* The door of a connection that has come here idle has NO_POOL: it was with no pool here yet. */
 	if (is_member(pool, own) && is_settled)
 		return here;
 	if (d && d->pool == index && service->flags & SERVICE_STAYS)

@@ -249,7 +249,7 @@ static __noinline enum found read_or_refuse(struct arrival *a, const struct lccp
 static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
 	const struct data_server *found;
-	struct judged j = { .asks = !h->tcb.attempt };
+	struct judged j = { .may_ask = !h->tcb.attempt };
 
 	a->kept = 0;
 	/* The connection was idle at the data server from which it comes, or its client ends it without a request. */

@@ -3,7 +3,8 @@
  * Finds out where responses end, as they leave. TCP cannot say it: when the client has acknowledged all that was
  * written, the server may be about to write more. So this program follows the framing of HTTP/1.1 (RFC 9112, 6.3) from
  * the connection's first byte on, at tc egress, where large sends are still whole. If it does not understand something,
- * or has not seen it, the connection is RESPONSE_UNKNOWN for good, and stays at this data server.
+ * or has not seen what it would have to read, the connection is RESPONSE_UNKNOWN for good: it stays at this data server,
+ * and ends with the first request with which it would have to leave.
  */
 #ifndef BATON_DATA_SERVER_RESPONSE_RESPONSE_H
 #define BATON_DATA_SERVER_RESPONSE_RESPONSE_H
@@ -19,8 +20,8 @@ enum {
 };
 
 /*
- * Reads one part of what leaves: a head, a body as far as it is here, a chunk, or a byte of a head that is read byte by
- * byte or of what is around a chunk.
+ * Takes one step: a whole head, what is here of a body or a chunk, or a few bytes of a head that is read byte by byte
+ * or of what is around a chunk.
  */
 static long take_part(u32 index, struct leaving *l)
 {
@@ -63,7 +64,7 @@ static __always_inline void lose_track(struct response *r, enum counter why)
  * Passes over what was before `seq`, which has left by another interface, or was dropped on its way here and comes
  * later. The bytes of a body that says its length need not be seen. False if the gap cannot be passed over.
  */
-static __always_inline bool has_passed_by(struct response *r, u32 seq)
+static __always_inline bool pass_over_gap(struct response *r, u32 seq)
 {
 	u32 gap = seq - r->next;
 
@@ -82,7 +83,7 @@ static __always_inline void follow_response(struct leaving *l, u32 seq)
 	struct response *r = l->response;
 	u32 again = r->next - seq;
 
-	if ((int)again < 0 && !has_passed_by(r, seq)) {
+	if ((int)again < 0 && !pass_over_gap(r, seq)) {
 		lose_track(r, COUNTER_DS_RESPONSE_GAP);
 		return;
 	}
@@ -101,9 +102,7 @@ static __always_inline void follow_response(struct leaving *l, u32 seq)
 		return;
 	}
 	bpf_loop(STEPS_MAX, take_part, l, 0);
-	if (l->bytes)
-		r->state = RESPONSE_UNKNOWN;
-	if (r->state == RESPONSE_UNKNOWN)
+	if (l->bytes || r->state == RESPONSE_UNKNOWN)
 		lose_track(r, COUNTER_DS_RESPONSE_UNKNOWN);
 }
 
@@ -121,8 +120,8 @@ static __noinline bool came_with_head(const struct iphdr *ip, const struct tcphd
 }
 
 /*
- * Returns what is known of the responses on `sk`, of which a packet with this TCP header leaves; 0: they are not
- * followed. A connection is followed from its first byte on. One that has sent something before this program was
+ * Returns what is known of the responses on `sk`, from which a packet with this TCP header is leaving; 0: there is
+ * nothing to follow. A connection is followed from its first byte on. One that has sent something before this program was
  * attached never is.
  */
 static __always_inline struct response *response_on(struct bpf_sock *sk, const struct iphdr *ip,
@@ -149,7 +148,7 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 	r->bodiless |= came_with_head(ip, tcp);
 	r->next = bpf_ntohl(tcp->seq);
 	r->asked = connection->rcv_nxt;
-	r->answered = r->asked - 1; /* the connection came with a request */
+	r->answered = r->asked - 1; /* what leaves answers a request that has come */
 	if (is_first)
 		r->state = RESPONSE_COMPLETE;
 	else

@@ -17,7 +17,7 @@ pub(crate) struct CommonMaps {
     pub peer_keys: MapHandle,
     pub data_servers: MapHandle,
     pub channels: MapHandle,
-    pub outbox: MapHandle,
+    pub send_buffer: MapHandle,
 }
 
 /// A second handle to a program, for a task of its own. `name` says in an error what the handle is needed for.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  the daemon here                                                  the daemon at another node
-//!  tell(node, topic, text) --> teller ==QUIC, one stream of frames==> listener --> Heard { from, topic, text }
+//!  tell(node, topic, text) --> teller ==QUIC, one stream of frames==> listener --> StreamMessage { from, topic, text }
 //! ```
 //!
 //! A topic is a state of which only the newest text counts. A text that is replaced before the other node can be
@@ -23,6 +23,6 @@ mod streams;
 mod teller;
 
 pub use frame::{LONGEST, Topic};
-pub use listener::Heard;
+pub use listener::StreamMessage;
 pub use pinned::Pinned;
 pub use streams::{Error, Streams};

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A text that another node has sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct StreamMessage {
     /// The sending node.
     pub from: Ipv4Addr,
     /// The topic of the text.
@@ -36,7 +36,7 @@ pub struct Heard {
 pub(crate) struct Listener {
     pub endpoint: Endpoint,
     pub keys: watch::Receiver<KeyRing>,
-    pub heard: mpsc::Sender<Heard>,
+    pub heard: mpsc::Sender<StreamMessage>,
 }
 
 /// The tasks that receive from one node each. If a node connects again, its new task begins only after the old one has
@@ -105,7 +105,7 @@ async fn hear(
     from: Ipv4Addr,
     keys: Keys,
     mut changed: watch::Receiver<KeyRing>,
-    heard: mpsc::Sender<Heard>,
+    heard: mpsc::Sender<StreamMessage>,
 ) {
     let other_key = async {
         let is_other = |ring: &KeyRing| ring.peer(from) != Some(keys);
@@ -119,7 +119,11 @@ async fn hear(
                 debug!(%from, "a topic that this version does not know");
                 continue;
             };
-            if heard.send(Heard { from, topic, text }).await.is_err() {
+            if heard
+                .send(StreamMessage { from, topic, text })
+                .await
+                .is_err()
+            {
                 break;
             }
         }

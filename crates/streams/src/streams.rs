@@ -10,7 +10,7 @@ use quinn::{Endpoint, VarInt};
 use tokio::sync::{mpsc, watch};
 
 use crate::frame::Topic;
-use crate::listener::{Heard, Listener};
+use crate::listener::{Listener, StreamMessage};
 use crate::shared;
 use crate::teller::{Teller, Topics};
 
@@ -55,7 +55,7 @@ impl Streams {
         own: Ipv4Addr,
         port: u16,
         keys: KeyRing,
-    ) -> Result<(Self, mpsc::Receiver<Heard>), Error> {
+    ) -> Result<(Self, mpsc::Receiver<StreamMessage>), Error> {
         // Every stream is accepted under the keys of its two nodes. These default keys match no node.
         let nobody = shared::server(&keys.with(Ipv4Addr::UNSPECIFIED))?;
         let at = SocketAddrV4::new(own, port);

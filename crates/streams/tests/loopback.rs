@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use baton_streams::{Heard, LONGEST, Streams, Topic};
+use baton_streams::{LONGEST, StreamMessage, Streams, Topic};
 use baton_wire::{ClusterKey, KeyRing, Keys};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -40,17 +40,17 @@ fn port() -> u16 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-fn open(own: u8, port: u16, keys: KeyRing) -> (Streams, mpsc::Receiver<Heard>) {
+fn open(own: u8, port: u16, keys: KeyRing) -> (Streams, mpsc::Receiver<StreamMessage>) {
     Streams::open(node(own), port, keys).unwrap()
 }
 
-async fn heard(from: &mut mpsc::Receiver<Heard>) -> (Ipv4Addr, Vec<u8>) {
+async fn heard(from: &mut mpsc::Receiver<StreamMessage>) -> (Ipv4Addr, Vec<u8>) {
     let heard = timeout(PATIENCE, from.recv()).await.unwrap().unwrap();
     assert_eq!(heard.topic, Topic::Sizes);
     (heard.from, heard.text)
 }
 
-async fn nothing(from: &mut mpsc::Receiver<Heard>) {
+async fn nothing(from: &mut mpsc::Receiver<StreamMessage>) {
     let heard = timeout(IN_VAIN, from.recv()).await;
     assert!(heard.is_err(), "{heard:?}");
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use baton_abi::{
     COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH,
     COUNTER_LCCP_NOT_ALLOWED, COUNTER_LCCP_SHORT, COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN,
-    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FLAG_GONE,
+    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_ALIVE, LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FLAG_GONE,
     LCCP_FLAG_HEADERS, LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HEAD, LCCP_HELLO, LCCP_LEADING,
     LCCP_LEADING_AT_DS, LCCP_MAX_BODY, LCCP_MAX_RESUME, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN,
     LCCP_ORDER, LCCP_QUERY, LCCP_READY, LCCP_RECEIVED, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS,
-    LCCP_REFUSED, LCCP_REPLY, LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION,
-    LCCP_YIELD, LccpHeader,
+    LCCP_REFUSED, LCCP_REPLY, LCCP_RESEND, LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS,
+    LCCP_VERSION, LCCP_YIELD, LccpHeader,
 };
 use zerocopy::FromBytes as _;
 
@@ -223,7 +223,7 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         LCCP_SYNC => Message::Sync {
             last: u16::try_from(u32::from_be(header.be_data)).map_err(|_| Reject::Unknown)?,
         },
-        LCCP_AGAIN => Message::Again(Numbers::read(body).ok_or(Reject::Unknown)?),
+        LCCP_RESEND => Message::Resend(Numbers::read(body).ok_or(Reject::Unknown)?),
         LCCP_QUERY => Message::Query(Query::read(flow(header)?, body).ok_or(Reject::Short)?),
         LCCP_REPLY => Message::Reply(Reply::read(flow(header)?, body).ok_or(Reject::Short)?),
         LCCP_TCBS => Message::Tcbs(Tcbs::read(body).ok_or(Reject::Unknown)?),

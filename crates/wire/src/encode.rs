@@ -1,10 +1,11 @@
 //! Turns messages into bytes.
 
 use baton_abi::{
-    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FLAG_GONE,
+    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_ALIVE, LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FLAG_GONE,
     LCCP_FLAG_HEADERS, LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HEAD, LCCP_HELLO, LCCP_MOVED, LCCP_NONE,
     LCCP_NONE_PLAIN, LCCP_ORDER, LCCP_QUERY, LCCP_READY, LCCP_RECEIVED, LCCP_REFUSED, LCCP_REPLY,
-    LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_YIELD, LccpHeader, LccpTcb,
+    LCCP_RESEND, LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_YIELD,
+    LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
@@ -138,7 +139,7 @@ fn parts(message: &Message) -> (LccpHeader, Vec<u8>) {
             ..only_command(LCCP_ALIVE)
         }),
         Message::Hello(ref hello) => (only_command(LCCP_HELLO), body::write(hello)),
-        Message::Again(ref numbers) => (only_command(LCCP_AGAIN), numbers.write()),
+        Message::Resend(ref numbers) => (only_command(LCCP_RESEND), numbers.write()),
         Message::Query(ref query) => (about(query.flow(), LCCP_QUERY), query.body()),
         Message::Reply(ref reply) => (about(reply.flow, LCCP_REPLY), reply.body()),
         Message::Tcbs(ref batch) => (only_command(LCCP_TCBS), batch.write()),

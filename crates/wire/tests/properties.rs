@@ -283,7 +283,7 @@ fn message() -> impl Strategy<Value = Message> {
     prop_oneof![
         any::<u16>().prop_map(|last| Message::Sync { last }),
         vec(any::<u16>(), 1..Numbers::MAX)
-            .prop_map(|numbers| Message::Again(Numbers::lists(&numbers).swap_remove(0))),
+            .prop_map(|numbers| Message::Resend(Numbers::lists(&numbers).swap_remove(0))),
         (flow(), tcb(), option::of(short_address()))
             .prop_map(|(flow, tcb, asker)| { Message::Adopt { flow, tcb, asker } }),
         (flow(), tcb(), refusal()).prop_map(|(flow, tcb, refusal)| Message::Refused {

@@ -247,7 +247,7 @@ impl Vector {
             "sync" => Message::Sync {
                 last: self.number("last"),
             },
-            "again" => Message::Again(self.numbers()),
+            "resend" => Message::Resend(self.numbers()),
             "query" => Message::Query(Query::new(
                 self.flow(),
                 self.number("number"),

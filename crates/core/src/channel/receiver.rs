@@ -34,7 +34,7 @@ impl Receiver {
     }
 
     /// Looks at the numbers that came last, each stored at its number modulo [`WINDOW`]. Returns the numbers
-    /// that are to be asked for (AGAIN).
+    /// that are to be asked for (RESEND).
     pub fn look(&mut self, came: &[u16; WINDOW]) -> Vec<u16> {
         let Some(checked) = self.checked else {
             self.begin(came);

@@ -67,7 +67,7 @@ impl std::iter::Sum for Counts {
 
 /// What an answer means.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Heard<T> {
+pub enum ReplyOutcome<T> {
     /// This data server is to serve the request that was asked about, and requests that are alike for this long.
     Answer(T, Address, Duration),
     /// The dispatcher named no data server, or one that cannot serve the request, or answered too late: decide
@@ -112,7 +112,7 @@ impl<T> DispatcherClient<T> {
         now: Moment,
         reply: &Reply,
         can_serve: impl FnOnce(&T, Address) -> bool,
-    ) -> Heard<T> {
+    ) -> ReplyOutcome<T> {
         let is_of = |open: &Open<T>| open.flow == reply.flow;
         if !self.open.get(&reply.number).is_some_and(is_of) {
             // A late answer is no lie: its question was asked.
@@ -120,28 +120,28 @@ impl<T> DispatcherClient<T> {
             if ahead || self.open.contains_key(&reply.number) {
                 self.counts.lie += 1;
             }
-            return Heard::Unasked;
+            return ReplyOutcome::Unasked;
         }
         let Some(Open { about, end, .. }) = self.open.remove(&reply.number) else {
-            return Heard::Unasked;
+            return ReplyOutcome::Unasked;
         };
         self.ends.remove(&(end, reply.number));
         if end <= now {
             self.note_late(now);
-            return Heard::Nothing(about);
+            return ReplyOutcome::Nothing(about);
         }
         self.late_in_a_row = 0;
         self.rests_until = None;
         match reply.server {
             Some(server) if can_serve(&about, server) => {
                 self.counts.answered += 1;
-                Heard::Answer(about, server, reply.lifetime())
+                ReplyOutcome::Answer(about, server, reply.lifetime())
             }
             Some(_) => {
                 self.counts.lie += 1;
-                Heard::Nothing(about)
+                ReplyOutcome::Nothing(about)
             }
-            None => Heard::Nothing(about),
+            None => ReplyOutcome::Nothing(about),
         }
     }
 

@@ -4,5 +4,5 @@
 mod client;
 mod server;
 
-pub use client::{Counts, DEAD_AFTER, DispatcherClient, Heard, REST};
+pub use client::{Counts, DEAD_AFTER, DispatcherClient, REST, ReplyOutcome};
 pub use server::{DispatcherServer, LIFETIME};

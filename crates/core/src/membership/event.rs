@@ -49,9 +49,9 @@ pub enum Event {
 
 /// What became of a HELLO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
-    /// The HELLO was taken.
-    Taken,
+pub enum HelloOutcome {
+    /// The HELLO was accepted.
+    Accepted,
     /// The HELLO was ignored: an earlier run of the daemon sent it, or a later HELLO came before it.
     Outdated,
     /// The HELLO was ignored: no data server of this cluster has the address that it came from.

@@ -29,7 +29,7 @@ use std::time::Duration;
 use baton_wire::{Address, Clock, Endpoint, Health, Hello, HelloService};
 
 pub use cluster::{Cluster, Node, Service};
-pub use event::{Event, Heard};
+pub use event::{Event, HelloOutcome};
 pub use presence::Presence;
 pub use usable::{Basis, Usable, UsableServer};
 
@@ -111,14 +111,14 @@ impl Membership {
         from: Address,
         sent: Clock,
         hello: &Hello,
-    ) -> Heard {
+    ) -> HelloOutcome {
         self.expire(now);
         let Some(presence) = self.presences.get_mut(&from) else {
-            return Heard::FromStranger;
+            return HelloOutcome::FromStranger;
         };
         let incarnation = hello.incarnation();
         if presence.is_ahead_of(incarnation, sent) {
-            return Heard::Outdated;
+            return HelloOutcome::Outdated;
         }
         let until = now + self.silence;
         let before = *presence;
@@ -144,7 +144,7 @@ impl Membership {
             changed.extend(self.services_of(from));
         }
         self.refresh(changed);
-        Heard::Taken
+        HelloOutcome::Accepted
     }
 
     /// Takes the word of whoever watches the hosts themselves that this node is dead, or no longer is.

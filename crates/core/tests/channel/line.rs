@@ -1,4 +1,5 @@
-//! A lossy line between a sender and a receiver, in virtual time.
+//! A lossy line between a sender and a receiver, in virtual time. Messages, and the answers to RESEND, may be lost; SYNC
+//! never is.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,14 +13,16 @@ const ANSWER: Duration = Duration::from_millis(3);
 /// Both ends of a channel, and what happened to its messages.
 pub struct Line {
     now: Moment,
+    /// The number of the next message.
     next: u16,
+    /// The numbers that came last, each at its number modulo WINDOW.
     came: [u16; WINDOW],
     sender: Sender,
     receiver: Receiver,
     under_way: Vec<(Moment, u16)>,
-    /// How many of the next answers to an AGAIN are lost.
+    /// How many of the next answers to a RESEND are lost.
     pub unanswered: usize,
-    /// Numbers that did not arrive at first.
+    /// Numbers of messages that were lost when they were first sent.
     pub lost: BTreeSet<u16>,
     /// Numbers that the receiver asked for, in order, and when.
     pub asked: Vec<(Moment, u16)>,
@@ -46,13 +49,11 @@ impl Line {
 
     /// Sends one message that takes `delay`, or is lost.
     pub fn send(&mut self, delay: Option<Duration>) {
-        match delay {
-            Some(delay) => self.under_way.push((self.now + delay, self.next)),
-            // Number 0 is not protected.
-            None if self.next != 0 => {
-                self.lost.insert(self.next);
-            }
-            None => {}
+        if let Some(delay) = delay {
+            self.under_way.push((self.now + delay, self.next));
+        } else if self.next != 0 {
+            // Nobody asks for number 0, which stands for messages without a number.
+            self.lost.insert(self.next);
         }
         self.next = self.next.wrapping_add(1);
     }
@@ -66,9 +67,9 @@ impl Line {
     /// Lets one tick pass: first messages arrive, then both ends look at the channel.
     pub fn tick(&mut self) {
         self.now = self.now + TICK;
-        let (arrived, later) = self.under_way.iter().partition(|(at, _)| *at <= self.now);
+        let under_way = self.under_way.drain(..);
+        let (arrived, later): (Vec<_>, Vec<_>) = under_way.partition(|(at, _)| *at <= self.now);
         self.under_way = later;
-        let arrived: Vec<(Moment, u16)> = arrived;
         for (_, number) in arrived {
             self.came[usize::from(number) % WINDOW] = number;
         }

@@ -1,4 +1,4 @@
-//! A data server and a dispatcher on another node, in virtual time.
+//! The two ends of the dispatcher, each alone: the client in virtual time, and the server.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,8 +10,7 @@ use std::time::Duration;
 use baton_abi::{POLICY_CLIENT, POLICY_PATH, POLICY_TURN};
 use baton_core::{
     Moment,
-    dispatcher::DispatcherServer,
-    dispatcher::{Counts, DEAD_AFTER, DispatcherClient, Heard, REST},
+    dispatcher::{Counts, DEAD_AFTER, DispatcherClient, DispatcherServer, REST, ReplyOutcome},
 };
 use baton_wire::{Address, Endpoint, Flow, Query, Reply};
 
@@ -21,12 +20,16 @@ fn at(ms: u64) -> Moment {
     Moment::after_epoch(Duration::from_millis(ms))
 }
 
-fn flow(client: u16) -> Flow {
+fn flow(port: u16) -> Flow {
+    flow_from(7, port)
+}
+
+fn flow_from(host: u8, port: u16) -> Flow {
     let end = |address: [u8; 4], port| Endpoint {
         address: Ipv4Addr::from(address).into(),
         port,
     };
-    Flow::new(end([198, 51, 100, 7], client), end([10, 77, 0, 100], 80)).unwrap()
+    Flow::new(end([198, 51, 100, host], port), end([10, 77, 0, 100], 80)).unwrap()
 }
 
 fn server(number: u8) -> Address {
@@ -62,11 +65,11 @@ fn an_answer_in_time() {
     let heard = client.handle_reply(at(4), &reply(flow(1), 100, Some(server(11))), serves);
     assert_eq!(
         heard,
-        Heard::Answer("a", server(11), Duration::from_secs(1))
+        ReplyOutcome::Answer("a", server(11), Duration::from_secs(1))
     );
     // The same answer once more counts neither as an answer nor as a lie.
     let again = client.handle_reply(at(4), &reply(flow(1), 100, Some(server(11))), serves);
-    assert_eq!(again, Heard::Unasked);
+    assert_eq!(again, ReplyOutcome::Unasked);
     assert_eq!(client.poll(at(9)), None);
     let counts = Counts {
         asked: 1,
@@ -79,49 +82,43 @@ fn an_answer_in_time() {
 #[test]
 fn an_answer_too_late() {
     let mut client = DispatcherClient::new(0);
-    for (question, polled) in [("a", true), ("b", false)] {
-        let number = ask(&mut client, 0, question).unwrap();
-        if polled {
-            assert_eq!((client.poll(at(4)), client.poll(at(5))), (None, Some("a")));
-        }
-        let heard = client.handle_reply(at(5), &reply(flow(1), number, Some(server(11))), serves);
-        assert_eq!(
-            heard,
-            if polled {
-                Heard::Unasked
-            } else {
-                Heard::Nothing("b")
-            }
-        );
-    }
+    let answer = |number| reply(flow(1), number, Some(server(11)));
+    assert_eq!(ask(&mut client, 0, "a"), Ok(0));
+    assert_eq!((client.poll(at(4)), client.poll(at(5))), (None, Some("a")));
+    let heard = client.handle_reply(at(5), &answer(0), serves);
+    assert_eq!(heard, ReplyOutcome::Unasked);
+    // This time the answer comes before anybody has looked at the deadline.
+    assert_eq!(ask(&mut client, 0, "b"), Ok(1));
+    let heard = client.handle_reply(at(5), &answer(1), serves);
+    assert_eq!(heard, ReplyOutcome::Nothing("b"));
     assert_eq!((client.counts().late, client.counts().lie), (2, 0));
 }
 
 #[test]
 fn lies() {
     let mut client = DispatcherClient::new(7);
-    let lie =
+    let hear =
         |client: &mut DispatcherClient<_>, reply: Reply| client.handle_reply(at(1), &reply, serves);
     assert_eq!(ask(&mut client, 0, "a"), Ok(7));
-    // The first two numbers were never given; the last one belongs to another connection's question.
+    // No question had the first two numbers. The last one is that of another connection's question.
     for (flow, number) in [(flow(1), 8), (flow(1), 1 << 40), (flow(2), 7)] {
         assert_eq!(
-            lie(&mut client, reply(flow, number, Some(server(11)))),
-            Heard::Unasked
+            hear(&mut client, reply(flow, number, Some(server(11)))),
+            ReplyOutcome::Unasked
         );
     }
     assert_eq!(client.counts().lie, 3);
-    // The data server that is named cannot serve the question.
+    // The data server that is named cannot serve the request.
     assert_eq!(
-        lie(&mut client, reply(flow(1), 7, Some(server(12)))),
-        Heard::Nothing("a")
+        hear(&mut client, reply(flow(1), 7, Some(server(12)))),
+        ReplyOutcome::Nothing("a")
     );
     assert_eq!(client.counts().lie, 4);
     // A reply that names no data server is no lie.
     assert_eq!(ask(&mut client, 0, "b"), Ok(8));
     assert_eq!(
-        lie(&mut client, reply(flow(1), 8, None)),
-        Heard::Nothing("b")
+        hear(&mut client, reply(flow(1), 8, None)),
+        ReplyOutcome::Nothing("b")
     );
     assert_eq!((client.counts().lie, client.counts().late), (4, 0));
 }
@@ -150,7 +147,7 @@ fn who_never_answers_is_left_alone_for_a_while() {
     assert_eq!(next, number + 1);
     let good = reply(flow(1), next, Some(server(11)));
     let heard = client.handle_reply(at(11 + 2 * rest), &good, serves);
-    assert!(matches!(heard, Heard::Answer("e", ..)));
+    assert!(matches!(heard, ReplyOutcome::Answer("e", ..)));
     for question in ["f", "g"] {
         assert!(ask(&mut client, 12 + 2 * rest, question).is_ok());
     }
@@ -164,33 +161,40 @@ fn the_dispatcher_chooses_as_its_policies_say() {
     dispatcher.set(2, POLICY_CLIENT, all.clone());
     dispatcher.set(3, POLICY_PATH, all.clone());
     dispatcher.set(4, POLICY_TURN, Vec::new());
-    let mut ask = |pool, client, path: &str| {
-        let query = Query::new(flow(client), 42, pool, b"", path.as_bytes());
+    let mut ask_from = |pool, flow, path: &str| {
+        let query = Query::new(flow, 42, pool, b"", path.as_bytes());
         let reply = dispatcher.answer(&query);
-        assert_eq!((reply.flow, reply.number), (flow(client), 42));
+        assert_eq!((reply.flow, reply.number), (flow, 42));
         reply.server
     };
+    let clients: Vec<_> = (1..60)
+        .map(|host| ask_from(2, flow_from(host, 1), "/"))
+        .collect();
+    assert!(all.iter().all(|server| clients.contains(&Some(*server))));
+    let mut ask = |pool, port, path: &str| ask_from(pool, flow(port), path);
     let mut turns: Vec<_> = (0..6).filter_map(|_| ask(1, 1, "/")).collect();
     turns.sort();
     assert_eq!(turns, [all[0], all[0], all[1], all[1], all[2], all[2]]);
-    // The same client gets the same data server from every port, and the same path always gets the same one.
+    // The same client gets the same data server from every port and for every path. The same path gets the same one from
+    // every port.
     assert!((1..50).all(|port| ask(2, port, "/x") == ask(2, 0, "/y")));
     let paths: Vec<_> = (0..60).map(|path| ask(3, 1, &format!("/{path}"))).collect();
     let again: Vec<_> = (0..60).map(|path| ask(3, 2, &format!("/{path}"))).collect();
     assert_eq!(paths, again);
     assert!(all.iter().all(|server| paths.contains(&Some(*server))));
     assert_eq!((ask(4, 1, "/"), ask(5, 1, "/")), (None, None));
+}
+
+#[test]
+fn a_pool_that_is_not_kept_has_no_answer() {
+    let mut dispatcher = DispatcherServer::default();
+    for pool in [1, 2] {
+        dispatcher.set(pool, POLICY_TURN, vec![server(11)]);
+    }
     dispatcher.keep(&[2]);
-    assert_eq!(
-        dispatcher
-            .answer(&Query::new(flow(1), 1, 1, b"", b"/"))
-            .server,
-        None
-    );
-    assert!(
-        dispatcher
-            .answer(&Query::new(flow(1), 1, 2, b"", b"/"))
-            .server
-            .is_some()
-    );
+    let mut ask = |pool| {
+        let query = Query::new(flow(1), 1, pool, b"", b"/");
+        dispatcher.answer(&query).server
+    };
+    assert_eq!((ask(1), ask(2)), (None, Some(server(11))));
 }

@@ -10,7 +10,9 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use baton_core::Moment;
-use baton_core::membership::{Cluster, Event, Heard, Membership, Node, Service, UsableServer};
+use baton_core::membership::{
+    Cluster, Event, HelloOutcome, Membership, Node, Service, UsableServer,
+};
 use baton_wire::{Address, Clock, Endpoint, Health, Hello, HelloService, Incarnation, Permille};
 
 const SILENCE: Duration = Duration::from_millis(1000);
@@ -62,7 +64,7 @@ fn hello(life: u64, words: &[(u16, Health)]) -> Hello {
 }
 
 /// Lets a node of life 1 say something at `now`, by its own clock at `sent`.
-fn says(m: &mut Membership, now: u64, n: u8, sent: u64, words: &[(u16, Health)]) -> Heard {
+fn says(m: &mut Membership, now: u64, n: u8, sent: u64, words: &[(u16, Health)]) -> HelloOutcome {
     m.handle_hello(ms(now), node(n), clock(sent), &hello(1, words))
 }
 

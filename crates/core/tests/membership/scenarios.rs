@@ -109,12 +109,16 @@ fn what_was_overtaken_is_ignored_until_the_node_is_silent() {
             &hello(life, &[(WEB, Health::Passing)]),
         )
     };
-    assert_eq!(say(2, 700, 499), Heard::Outdated, "an earlier life");
-    assert_eq!(say(2, 599, 500), Heard::Outdated, "overtaken, or replayed");
-    assert_eq!(say(1000, 599, 500), Heard::Outdated);
+    assert_eq!(say(2, 700, 499), HelloOutcome::Outdated, "an earlier life");
+    assert_eq!(
+        say(2, 599, 500),
+        HelloOutcome::Outdated,
+        "overtaken, or replayed"
+    );
+    assert_eq!(say(1000, 599, 500), HelloOutcome::Outdated);
     assert_eq!(
         say(1001, 3, 2),
-        Heard::Taken,
+        HelloOutcome::Accepted,
         "a clock set back does not shut it out for good"
     );
 }
@@ -134,7 +138,7 @@ fn a_hello_counts_only_for_what_its_sender_serves() {
     );
     assert_eq!(
         m.handle_hello(ms(1), stranger, clock(1), &lie),
-        Heard::FromStranger
+        HelloOutcome::FromStranger
     );
     assert_eq!(events(&mut m, 1), []);
     m.handle_hello(ms(1), node(3), clock(1), &lie);

@@ -34,7 +34,7 @@ pub struct DataServer {
     pub pass_up: OwnedFd,
     pub(crate) peers: MapHandle,
     pub(crate) senders: MapHandle,
-    pub(crate) inboxes: MapHandle,
+    pub(crate) receive_windows: MapHandle,
     pub(crate) rings: MapHandle,
     pub(crate) seen_heads: MapHandle,
     pub(crate) responses: MapHandle,

@@ -93,7 +93,7 @@ const DS_MAPS: [&str; 21] = [
     "senders",
     "rings",
     "handovers",
-    "inboxes",
+    "receive_windows",
     "expected",
     "telling",
     "responses",
@@ -203,7 +203,7 @@ impl Programs {
             peer_keys: map(&maps.peer_keys)?,
             data_servers: map(&maps.data_servers)?,
             channels: map(&maps.channels)?,
-            outbox: map(&maps.outbox)?,
+            send_buffer: map(&maps.send_buffer)?,
         });
         let mut programs = Self {
             connection_server: None,
@@ -266,7 +266,7 @@ impl Programs {
                 pass_up: program(progs.baton_pass_up.as_fd())?,
                 peers: map(&maps.peers)?,
                 senders: map(&maps.senders)?,
-                inboxes: map(&maps.inboxes)?,
+                receive_windows: map(&maps.receive_windows)?,
                 rings: map(&maps.rings)?,
                 seen_heads: map(&maps.seen_heads)?,
                 responses: map(&maps.responses)?,

@@ -2,7 +2,9 @@
 
 use std::{net::Ipv4Addr, time::Duration};
 
-use baton_abi::{Channel, Inbox, MAX_PEERS, OUTBOX, Posted, WINDOW, short_address};
+use baton_abi::{
+    Channel, MAX_PEERS, ReceiveWindow, SEND_BUFFER_MESSAGES, SentMessage, WINDOW, short_address,
+};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
@@ -15,8 +17,8 @@ use crate::{
 /// The maps of the channels, for a task of its own.
 pub struct Channels {
     channels: MapHandle,
-    outbox: MapHandle,
-    inboxes: Option<MapHandle>,
+    send_buffer: MapHandle,
+    receive_windows: Option<MapHandle>,
 }
 
 impl Dataplane {
@@ -25,9 +27,9 @@ impl Dataplane {
         let maps = &self.programs().common;
         Ok(Channels {
             channels: again("channels", &maps.channels)?,
-            outbox: again("outbox", &maps.outbox)?,
-            inboxes: (self.as_data_server())
-                .map(|server| again("inboxes", &server.inboxes))
+            send_buffer: again("send_buffer", &maps.send_buffer)?,
+            receive_windows: (self.as_data_server())
+                .map(|server| again("receive_windows", &server.receive_windows))
                 .transpose()?,
         })
     }
@@ -68,49 +70,55 @@ impl Channels {
 
     /// The index of the interface by which a message left, and its frame. `None` if the message is no longer there, or
     /// is older than `oldest`.
-    pub fn posted(
+    pub fn sent_message(
         &self,
         channel: u16,
         number: u16,
         oldest: Duration,
     ) -> Result<Option<(u32, Vec<u8>)>, Error> {
         let slot = self.channel(channel)?.slots[usize::from(number) % WINDOW as usize];
-        let read = || element::<Posted>("outbox", &self.outbox, slot % OUTBOX);
+        let read = || {
+            element::<SentMessage>(
+                "send_buffer",
+                &self.send_buffer,
+                slot % SEND_BUFFER_MESSAGES,
+            )
+        };
         // It is read twice, because the program may write to it meanwhile.
-        let (posted, again) = (read()?, read()?);
-        if posted != again
-            || (posted.channel, posted.sequence) != (channel, number)
-            || age_of_sent(posted.sent) > oldest
+        let (sent, again) = (read()?, read()?);
+        if sent != again
+            || (sent.channel, sent.sequence) != (channel, number)
+            || age_of_sent(sent.sent) > oldest
         {
             return Ok(None);
         }
-        let frame = posted.frame.get(..posted.bytes as usize);
+        let frame = sent.frame.get(..sent.bytes as usize);
         let frame = frame.filter(|frame| !frame.is_empty());
-        Ok(frame.map(|frame| (posted.ifindex, frame.to_vec())))
+        Ok(frame.map(|frame| (sent.ifindex, frame.to_vec())))
     }
 
-    /// What came from a node. `None` before [`Channels::make_inbox`], and on a node that is no data server.
-    pub fn inbox(&self, sender: Ipv4Addr) -> Result<Option<Inbox>, Error> {
-        match &self.inboxes {
-            Some(map) => lookup("inboxes", map, &short_address(sender)),
+    /// What came from a node. `None` before [`Channels::make_receive_window`], and on a node that is no data server.
+    pub fn receive_window(&self, sender: Ipv4Addr) -> Result<Option<ReceiveWindow>, Error> {
+        match &self.receive_windows {
+            Some(map) => lookup("receive_windows", map, &short_address(sender)),
             None => Ok(None),
         }
     }
 
     /// Makes the program note what comes from a node from now on. This does nothing on a node that is no data server.
-    pub fn make_inbox(&self, sender: Ipv4Addr) -> Result<(), Error> {
-        let Some(map) = &self.inboxes else {
+    pub fn make_receive_window(&self, sender: Ipv4Addr) -> Result<(), Error> {
+        let Some(map) = &self.receive_windows else {
             return Ok(());
         };
-        if self.inbox(sender)?.is_some() {
+        if self.receive_window(sender)?.is_some() {
             return Ok(());
         }
         map.update(
             short_address(sender).as_bytes(),
-            Inbox::default().as_bytes(),
+            ReceiveWindow::default().as_bytes(),
             MapFlags::NO_EXIST,
         )
-        .map_err(|error| map_error("inboxes", error))
+        .map_err(|error| map_error("receive_windows", error))
     }
 
     fn channel(&self, channel: u16) -> Result<Channel, Error> {

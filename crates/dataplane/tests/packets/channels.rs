@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_abi::{DataServer, LccpHeader, OUTBOX_FRAME_BYTES, WINDOW};
+use baton_abi::{DataServer, LccpHeader, SENT_FRAME_BYTES, WINDOW};
 use baton_dataplane::Channels;
 use baton_wire::{Clock, Message, encode};
 use zerocopy::FromBytes as _;
@@ -36,7 +36,7 @@ fn number_in(frame: &[u8]) -> u16 {
 #[track_caller]
 fn is_kept(channels: &Channels, seen: &Seen, number: u16) {
     assert_eq!(number_in(&seen.frame), number);
-    let kept = channels.posted(CHANNEL, number, SOON).unwrap();
+    let kept = channels.sent_message(CHANNEL, number, SOON).unwrap();
     assert_eq!(kept, Some((ARRIVES_AT, seen.frame.clone())));
 }
 
@@ -62,7 +62,7 @@ fn what_is_too_long_is_not_kept() {
     let (node, channels) = numbering_cs();
     node.change(|settings| settings.mss = 8860);
     node.set_choices(0, &[0, 0, 0]);
-    let longest = OUTBOX_FRAME_BYTES as usize - INNER - 52;
+    let longest = SENT_FRAME_BYTES as usize - INNER - 52;
     for (number, bytes, kept) in [
         (FIRST, longest, true),
         (0, longest + 1, false),
@@ -78,7 +78,7 @@ fn what_is_too_long_is_not_kept() {
         }
         let seen = seen.expect(Tx, &[("cs_adopt", 1), ("lccp_not_kept", 1)]);
         assert_eq!(number_in(&seen.frame), number);
-        assert_eq!(channels.posted(CHANNEL, number, SOON).unwrap(), None);
+        assert_eq!(channels.sent_message(CHANNEL, number, SOON).unwrap(), None);
     }
 }
 
@@ -95,7 +95,7 @@ fn without_a_channel_there_is_no_number() {
 }
 
 #[test]
-fn an_outbox_keeps_the_last_ones() {
+fn a_send_buffer_keeps_the_last_ones() {
     let (node, channels) = numbering_cs();
     node.set_choices(0, &[0, 0, 0]);
     let client = Client::fresh();
@@ -103,21 +103,26 @@ fn an_outbox_keeps_the_last_ones() {
     let frames: Vec<Vec<u8>> = (0..WINDOW + 1)
         .map(|_| node.run(&first.frame()).frame)
         .collect();
-    assert_eq!(channels.posted(CHANNEL, FIRST, SOON).unwrap(), None);
+    assert_eq!(channels.sent_message(CHANNEL, FIRST, SOON).unwrap(), None);
     for (after, frame) in frames.iter().enumerate().skip(1) {
         let number = FIRST.wrapping_add(after as u16);
-        let kept = channels.posted(CHANNEL, number, SOON).unwrap();
+        let kept = channels.sent_message(CHANNEL, number, SOON).unwrap();
         assert_eq!(kept.map(|(_, kept)| kept).as_ref(), Some(frame), "{number}");
     }
     // A message that is older than the given age is not returned.
     let last = FIRST.wrapping_add(WINDOW as u16);
     std::thread::sleep(Duration::from_millis(30));
     let recent = Duration::from_millis(20);
-    assert_eq!(channels.posted(CHANNEL, last, recent).unwrap(), None);
-    assert!(channels.posted(CHANNEL, last, SOON).unwrap().is_some());
+    assert_eq!(channels.sent_message(CHANNEL, last, recent).unwrap(), None);
+    assert!(
+        channels
+            .sent_message(CHANNEL, last, SOON)
+            .unwrap()
+            .is_some()
+    );
     let never = FIRST.wrapping_add(WINDOW as u16 + 44);
-    assert_eq!(channels.posted(CHANNEL, never, SOON).unwrap(), None);
-    assert_eq!(channels.posted(CHANNEL + 1, 1, SOON).unwrap(), None);
+    assert_eq!(channels.sent_message(CHANNEL, never, SOON).unwrap(), None);
+    assert_eq!(channels.sent_message(CHANNEL + 1, 1, SOON).unwrap(), None);
 }
 
 #[test]
@@ -146,14 +151,14 @@ fn what_comes_is_noted_by_its_number() {
     let seen = seen.expect(Redirect, &[("ds_refused", 1)]);
     // The answer goes to another receiver, so it does not carry this number.
     assert_eq!(number_in(&seen.frame), 0);
-    assert_eq!(channels.inbox(CS).unwrap(), None);
+    assert_eq!(channels.receive_window(CS).unwrap(), None);
 
-    channels.make_inbox(CS).unwrap();
+    channels.make_receive_window(CS).unwrap();
     node.run(&numbered(adopt(&client), later));
     node.run(&numbered(adopt(&client), 2));
     node.run(&numbered(forward(&client), 0));
-    channels.make_inbox(CS).unwrap();
-    let came = channels.inbox(CS).unwrap().unwrap().came;
+    channels.make_receive_window(CS).unwrap();
+    let came = channels.receive_window(CS).unwrap().unwrap().came;
     let noted: Vec<_> = came.iter().enumerate().filter(|(_, n)| **n != 0).collect();
     assert_eq!(noted, [(1, &later), (2, &2)]);
 }
@@ -177,7 +182,7 @@ fn what_comes_again_adopts_nothing() {
     let _host = own_host();
     let live = Live::answered();
     let channels = live.node.plane().channels().unwrap();
-    channels.make_inbox(CS).unwrap();
+    channels.make_receive_window(CS).unwrap();
     let sent = live.node.now();
     let numbered = |message: &Message, number, packet: &Segment, counted| {
         send_lccp(ds(0), &numbered_message(message, sent, number, packet));

@@ -59,8 +59,8 @@ const OTHERWISE: &[(&str, Expected)] = &[
     // Only the daemon reads what is for the daemon.
     ("sync-too-high", TO_DAEMON),
     ("sync-for-a-program", MISMATCH),
-    ("again-nothing", TO_DAEMON),
-    ("again-half-a-number", TO_DAEMON),
+    ("resend-nothing", TO_DAEMON),
+    ("resend-half-a-number", TO_DAEMON),
     // The connection is not here, and the message names no node to which an answer could go.
     ("claim-of-nobody", NO_WAY),
     ("tcbs-fewer-than-said", TO_DAEMON),
@@ -118,7 +118,7 @@ fn for_daemons(command: &str) -> bool {
         command,
         "hello"
             | "sync"
-            | "again"
+            | "resend"
             | "query"
             | "reply"
             | "alive"

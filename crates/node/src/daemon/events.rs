@@ -5,7 +5,7 @@ use std::{net::Ipv4Addr, time::Duration};
 use anyhow::Result;
 use baton_core::membership::{self, Event};
 use baton_net::Received;
-use baton_streams::{Heard, Topic};
+use baton_streams::{StreamMessage, Topic};
 use baton_wire::{
     Arrival, Clock, Health, HelloService, Message, Reject, Verb, clock_of, version_of,
 };
@@ -61,7 +61,7 @@ impl Daemon {
                     .peers
                     .membership
                     .handle_hello(now, sender.into(), received.clock, &hello)
-                    == membership::Heard::FromStranger
+                    == membership::HelloOutcome::FromStranger
                 {
                     debug!(%sender, "a HELLO from an address that is no data server's in this configuration");
                 }
@@ -84,7 +84,7 @@ impl Daemon {
             }
             // Other tasks read these from their own sockets.
             Message::Sync { .. }
-            | Message::Again(_)
+            | Message::Resend(_)
             | Message::Candidate(_)
             | Message::Tcbs(_)
             | Message::Taken(_) => {}
@@ -115,7 +115,7 @@ impl Daemon {
     }
 
     /// Handles what another node has told by a stream.
-    pub(crate) fn hear(&mut self, heard: &Heard) {
+    pub(crate) fn hear(&mut self, heard: &StreamMessage) {
         match heard.topic {
             Topic::Sizes => self.hear_sizes(heard.from, &heard.text),
             Topic::Tallies => self.hear_tallies(heard.from, &heard.text),

@@ -56,11 +56,11 @@ impl Daemon {
         self.check_servers()?;
         let config = &self.local.config;
         if let Some(address) = config.local.metrics {
-            metrics::serve(address, self.inbox.calls_sender.clone()).await?;
+            metrics::serve(address, self.receive_window.calls_sender.clone()).await?;
         }
         control::listen(
             &control::socket_path(config),
-            self.inbox.calls_sender.clone(),
+            self.receive_window.calls_sender.clone(),
         )
     }
 

@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result};
 use baton_abi::{ASKING_PATIENCE_NS, AnswerKey, LCCP_REPLY, TcbKey};
 use baton_core::{
     Moment,
-    dispatcher::{Counts, DispatcherClient, Heard},
+    dispatcher::{Counts, DispatcherClient, ReplyOutcome},
     rules::Request,
 };
 use baton_dataplane::{Answers, DataServer, sys};
@@ -249,12 +249,12 @@ impl Task {
             return Ok(());
         };
         match client.handle_reply(now, reply, can_serve) {
-            Heard::Answer(key, server, lifetime) => {
+            ReplyOutcome::Answer(key, server, lifetime) => {
                 let owner = rule_set.servers.get(&server).copied();
                 self.note(&key, owner, lifetime)
             }
-            Heard::Nothing(key) => self.note(&key, None, NO_ANSWER),
-            Heard::Unasked => {
+            ReplyOutcome::Nothing(key) => self.note(&key, None, NO_ANSWER),
+            ReplyOutcome::Unasked => {
                 debug!(%sender, "an answer to no open question");
                 Ok(())
             }

@@ -120,7 +120,7 @@ impl Daemon {
         for error in self.host.unwind().await {
             warn!("{error}");
         }
-        let (calls, signals) = (&mut self.inbox.calls, &mut self.signals);
+        let (calls, signals) = (&mut self.receive_window.calls, &mut self.signals);
         until_back(
             &self.local,
             gone,

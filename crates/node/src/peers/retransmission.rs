@@ -12,7 +12,9 @@ use std::{
 };
 
 use anyhow::Result;
-use baton_abi::{COUNTER_LCCP_MISSED, COUNTER_LCCP_SENT_AGAIN, Inbox, LCCP_AGAIN, LCCP_SYNC};
+use baton_abi::{
+    COUNTER_LCCP_MISSED, COUNTER_LCCP_SENT_AGAIN, LCCP_RESEND, LCCP_SYNC, ReceiveWindow,
+};
 use baton_config::Config;
 use baton_core::{
     Moment,
@@ -76,7 +78,7 @@ impl Retransmission {
         let counts = Arc::new(Counts::default());
         let (wanted, changes) = watch::channel(wanted);
         let socket = LccpSocket::open(own, protocol)?;
-        socket.hear_only(&[LCCP_SYNC as u8, LCCP_AGAIN as u8])?;
+        socket.hear_only(&[LCCP_SYNC as u8, LCCP_RESEND as u8])?;
         let task = Task {
             socket,
             frames: Egress::open(links)?,
@@ -125,7 +127,7 @@ struct Node {
     channel: u16,
     next: u16,
     sender: Sender,
-    inbox: Inbox,
+    receive_window: ReceiveWindow,
     receiver: Receiver,
 }
 
@@ -168,7 +170,7 @@ impl Task {
             // Any number will do that this node is not likely to have used before its restart.
             let first = (clock_now().as_nanos() >> 10) as u16 | 1;
             logged(self.maps.begin_at(channel, first).map_err(Into::into));
-            logged(self.maps.make_inbox(address).map_err(Into::into));
+            logged(self.maps.make_receive_window(address).map_err(Into::into));
             self.nodes.insert(address, node);
         }
     }
@@ -187,18 +189,18 @@ impl Task {
         let mut moved = false;
         let mut messages = Vec::new();
         for (address, node) in &mut self.nodes {
-            // A pure connection server has no inboxes, because nobody gives it connections.
-            let inbox = match self.maps.inbox(*address) {
-                Ok(inbox) => inbox.unwrap_or_default(),
+            // A pure connection server has no receive_windows, because nobody gives it connections.
+            let receive_window = match self.maps.receive_window(*address) {
+                Ok(receive_window) => receive_window.unwrap_or_default(),
                 Err(error) => {
                     warn!("{error}");
                     continue;
                 }
             };
             let next = next.get(usize::from(node.channel)).copied().unwrap_or(0);
-            let found = node.look(now, next, inbox);
+            let found = node.look(now, next, receive_window);
             moved |= found.moved;
-            let asked = Numbers::lists(&found.lost).into_iter().map(Message::Again);
+            let asked = Numbers::lists(&found.lost).into_iter().map(Message::Resend);
             let sync = found.last.map(|last| Message::Sync { last });
             messages.extend(asked.chain(sync).map(|message| (*address, message)));
             self.counts
@@ -223,18 +225,18 @@ impl Task {
         let received = sealing::open(self.socket.own(), &keys, window, sender, payload, came);
         match received.map(|received| received.message) {
             Ok(Message::Sync { last }) => {
-                let came = self.maps.inbox(sender)?.unwrap_or_default();
+                let came = self.maps.receive_window(sender)?.unwrap_or_default();
                 let lost = node.receiver.sync(&came.came, last);
                 self.counts.missed.fetch_add(lost.len() as u64, Relaxed);
                 for numbers in Numbers::lists(&lost) {
-                    self.say(&Message::Again(numbers), sender).await;
+                    self.say(&Message::Resend(numbers), sender).await;
                 }
             }
-            Ok(Message::Again(numbers)) => {
+            Ok(Message::Resend(numbers)) => {
                 let oldest = self.wanted.borrow().oldest;
                 for number in numbers.get() {
-                    let posted = self.maps.posted(node.channel, *number, oldest)?;
-                    if let Some((interface, frame)) = posted {
+                    let sent = self.maps.sent_message(node.channel, *number, oldest)?;
+                    if let Some((interface, frame)) = sent {
                         self.frames.send_by(interface, &frame)?;
                         self.counts.sent_again.fetch_add(1, Relaxed);
                     }
@@ -260,14 +262,14 @@ struct Found {
 }
 
 impl Node {
-    fn look(&mut self, now: Moment, next: u16, inbox: Inbox) -> Found {
-        let came = inbox != self.inbox;
+    fn look(&mut self, now: Moment, next: u16, receive_window: ReceiveWindow) -> Found {
+        let came = receive_window != self.receive_window;
         let moved = came || next != self.next;
-        (self.next, self.inbox) = (next, inbox);
+        (self.next, self.receive_window) = (next, receive_window);
         Found {
             moved,
             lost: if came || !self.receiver.rests() {
-                self.receiver.look(&inbox.came)
+                self.receiver.look(&receive_window.came)
             } else {
                 Vec::new()
             },

@@ -111,7 +111,7 @@ pub enum Message {
         last: u16,
     },
     /// Daemon to daemon: these messages did not come; they may be sent again.
-    Again(Numbers),
+    Resend(Numbers),
     /// Daemon of a DS to the dispatcher's daemon: which DS is to serve this request?
     Query(Query),
     /// The dispatcher's daemon to the daemon of a DS: the DS that is to serve the request.
@@ -171,7 +171,7 @@ impl Message {
             Self::Refused { .. } | Self::None { .. } | Self::Moved { .. } => Receptor::Cs,
             Self::Hello(_)
             | Self::Sync { .. }
-            | Self::Again(_)
+            | Self::Resend(_)
             | Self::Query(_)
             | Self::Reply(_)
             | Self::Tcbs(_)
@@ -200,7 +200,7 @@ impl Message {
             | Self::Moved { flow, .. } => Some(*flow),
             Self::Hello(_)
             | Self::Sync { .. }
-            | Self::Again(_)
+            | Self::Resend(_)
             | Self::Query(_)
             | Self::Reply(_)
             | Self::Tcbs(_)

@@ -1,4 +1,4 @@
-//! AGAIN's body: the numbers of messages that did not come.
+//! RESEND's body: the numbers of messages that did not come.
 
 use baton_abi::LCCP_MAX_BODY;
 
