@@ -1,4 +1,4 @@
-//! The three ways to the same three servers, which are compared.
+//! The three ways to the same three servers that the benchmark compares.
 
 /// A way from the client to the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

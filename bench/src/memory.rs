@@ -30,10 +30,10 @@ pub(crate) struct Memory {
     all_found: u32,
 }
 
-/// Makes a table with the programs of a connection server, attached to nothing, and fills it.
+/// Loads a connection server's programs without attaching them, and fills their table.
 pub(crate) fn measure(entries: u32) -> Result<Memory> {
     eprintln!("memory: a table of {entries} entries");
-    let before = InUse::settled()?;
+    let before = Meminfo::settled()?;
     let dataplane = Dataplane::load(&baton_dataplane::Options {
         roles: ROLE_CS as _,
         flows: entries,
@@ -42,7 +42,7 @@ pub(crate) fn measure(entries: u32) -> Result<Memory> {
         frags: false,
         pins: None,
     })?;
-    let made = InUse::now()?.since(before);
+    let made = Meminfo::now()?.since(before);
     let (table_bytes, all_bytes) = accounted(entries)?;
 
     let first = entries.min(MILLION);
@@ -55,7 +55,7 @@ pub(crate) fn measure(entries: u32) -> Result<Memory> {
         table_bytes,
         all_bytes,
         made,
-        filled: InUse::now()?.since(before),
+        filled: Meminfo::now()?.since(before),
         first,
         first_found,
         all_found,
@@ -63,7 +63,7 @@ pub(crate) fn measure(entries: u32) -> Result<Memory> {
 }
 
 impl Memory {
-    /// A table of the bytes an entry, and of how many entries fit.
+    /// A table of the bytes that an entry takes, and a line on how many entries fit.
     pub fn markdown(&self) -> String {
         let each = |bytes: i64| format!("{:.1}", bytes as f64 / f64::from(self.entries));
         format!(
@@ -75,14 +75,14 @@ impl Memory {
              | the same, when filled | {} |\n\
              | all maps, fall of MemAvailable when made | {} |\n\
              | the same, when filled | {} |\n\n\
-             Of {} flows put in, {} were found; of {} then {}.\n",
+             Of the first {} flows put in, {} were found; of all {} then, {}.\n",
             self.entries,
             each(self.table_bytes as i64),
             each(self.all_bytes as i64),
             each(self.made.vmalloc),
             each(self.filled.vmalloc),
-            each(self.made.available),
-            each(self.filled.available),
+            each(self.made.taken),
+            each(self.filled.taken),
             self.first,
             self.first_found,
             self.entries,
@@ -122,7 +122,7 @@ fn found(dataplane: &Dataplane, flows: std::ops::Range<u32>) -> Result<u32> {
 }
 
 fn table_of(dataplane: &Dataplane) -> Result<&ConnectionServer> {
-    (dataplane.as_connection_server()).context("this node has no TCP table")
+    (dataplane.as_connection_server()).context("this node has no table of TCB entries")
 }
 
 /// The flow with this number: clients are in 10.0.0.0/8 and have 60,000 ports each.
@@ -159,7 +159,7 @@ fn accounted(entries: u32) -> Result<(u64, u64)> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct InUse {
+struct Meminfo {
     vmalloc: i64,
     available: i64,
 }
@@ -168,11 +168,11 @@ struct InUse {
 #[derive(Clone, Copy, Debug)]
 struct Growth {
     vmalloc: i64,
-    available: i64,
+    taken: i64,
 }
 
-impl InUse {
-    fn now() -> Result<InUse> {
+impl Meminfo {
+    fn now() -> Result<Meminfo> {
         let text = std::fs::read_to_string("/proc/meminfo").context("read /proc/meminfo")?;
         let bytes = |name: &str| {
             text.lines()
@@ -185,19 +185,19 @@ impl InUse {
                 .map(|kilobytes| kilobytes << 10)
                 .with_context(|| format!("/proc/meminfo says nothing of {name}"))
         };
-        Ok(InUse {
+        Ok(Meminfo {
             vmalloc: bytes("VmallocUsed")?,
             available: bytes("MemAvailable")?,
         })
     }
 
-    /// Reads the memory in use once it no longer changes, because the kernel frees the maps of a process that has
-    /// just ended only later.
-    fn settled() -> Result<InUse> {
-        let mut last = InUse::now()?;
+    /// Reads the numbers once VmallocUsed has stayed the same for half a second, or after five seconds: the kernel frees
+    /// the maps of a process that has ended only later.
+    fn settled() -> Result<Meminfo> {
+        let mut last = Meminfo::now()?;
         for _ in 0..10 {
             std::thread::sleep(Duration::from_millis(500));
-            let now = InUse::now()?;
+            let now = Meminfo::now()?;
             if now.vmalloc == last.vmalloc {
                 return Ok(now);
             }
@@ -206,10 +206,10 @@ impl InUse {
         Ok(last)
     }
 
-    fn since(self, before: InUse) -> Growth {
+    fn since(self, before: Meminfo) -> Growth {
         Growth {
             vmalloc: self.vmalloc - before.vmalloc,
-            available: before.available - self.available,
+            taken: before.available - self.available,
         }
     }
 }
@@ -220,7 +220,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn no_two_flows_are_the_same() {
+    fn flows_differ_where_ports_begin_anew() {
         let numbers = [0, 1, 59_999, 60_000, 60_001, 119_999, 120_000, 1 << 20];
         let keys: BTreeSet<_> = numbers
             .map(|number| (flow(number).client, flow(number).be_client_port))

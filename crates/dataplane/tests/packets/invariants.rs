@@ -76,6 +76,7 @@ pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
         Redirect if seen.counted.contains_key("ds_refused") => after == before,
         Redirect
             if [
+                "ds_alive",
                 "ds_no_way",
                 "ds_claim_passed_on",
                 "ds_unclaimed",

@@ -6,7 +6,8 @@ use std::thread::{self, JoinHandle};
 
 /// Starts a server that sends `first` on each of this many connections, and then answers what it gets.
 pub fn plain_server(first: &'static [u8], connections: usize) -> (SocketAddr, JoinHandle<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // Clients remember plain servers by their addresses. No other server of these tests gets the same one.
+    let listener = TcpListener::bind("127.0.0.2:0").unwrap();
     let at = listener.local_addr().unwrap();
     let server = thread::spawn(move || {
         for _ in 0..connections {

@@ -1,17 +1,20 @@
-//! Servers with a thread each, and a way to end them.
+//! What the tests share: servers with a thread each and a way to end them, addresses, options.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use eop::{Options, Resend, ServerOptions, Speak};
+use socket2::{Domain, Socket, Type};
 
 use super::{Listener, Session};
 
 pub const ANY: &str = "127.0.0.1:0";
 pub const ANY6: &str = "[::1]:0";
+/// Longer than any pause of a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A set of servers that end once their clients are gone.
 #[derive(Default)]
@@ -52,12 +55,13 @@ impl Fleet {
         self.servers.push((at, server));
     }
 
-    /// Waits until the servers have seen the end of the clients. If a server failed, the test fails.
+    /// Ends the clients, and waits until the servers have ended too. A client that no server has accepted yet is never
+    /// served. If a server failed, the test fails.
     pub fn end<C>(self, clients: C) {
         drop(clients);
         self.over.store(true, Ordering::Release);
         for (at, server) in self.servers {
-            // The server waits for a client. If it has failed, nobody listens.
+            // This wakes the server, which waits for a client. If it has failed, nobody listens.
             let _ = TcpStream::connect(at);
             server.join().unwrap();
         }
@@ -70,9 +74,13 @@ pub fn listen(at: &str, options: ServerOptions) -> (Listener, SocketAddr) {
     (listener, at)
 }
 
-/// Returns an address at which nobody listens.
-pub fn nobody(any: &str) -> SocketAddr {
-    TcpListener::bind(any).unwrap().local_addr().unwrap()
+/// Returns an address at which nobody listens, and the socket that keeps it from others.
+pub fn nobody(any: &str) -> (Socket, SocketAddr) {
+    let any: SocketAddr = any.parse().unwrap();
+    let socket = Socket::new(Domain::for_address(any), Type::STREAM, None).unwrap();
+    socket.bind(&any.into()).unwrap();
+    let at = socket.local_addr().unwrap().as_socket().unwrap();
+    (socket, at)
 }
 
 /// Answers every request with a name and the request.
@@ -101,6 +109,7 @@ pub fn redirects_the_first(late: bool, target: SocketAddr) -> impl FnMut(Session
     }
 }
 
+/// The session itself sends redirected requests again.
 pub fn in_session() -> Options {
     Options {
         resend: Resend::Session { limit: 1 << 20 },
@@ -111,7 +120,7 @@ pub fn in_session() -> Options {
 pub fn either() -> Options {
     Options {
         speak: Speak::Either,
-        patience: Duration::from_millis(300),
+        patience: PATIENCE,
         ..in_session()
     }
 }
@@ -119,6 +128,7 @@ pub fn either() -> Options {
 pub fn server_either() -> ServerOptions {
     ServerOptions {
         speak: Speak::Either,
+        patience: PATIENCE,
         ..ServerOptions::default()
     }
 }

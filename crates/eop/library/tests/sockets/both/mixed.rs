@@ -2,11 +2,12 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::time::Duration;
 
-use eop::{Error, Peer};
+use eop::{Error, Peer, ServerOptions};
 
-use super::connect;
 use super::fleet::{Fleet, echo, either, server_either};
+use super::{Session, connect};
 use crate::plain::plain_server;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
@@ -72,13 +73,17 @@ fn servers_that_speak_first_are_heard() {
 
     // The server finds out what its clients speak: a plain client that waits, and an EOP client.
     let mut fleet = Fleet::default();
-    let at = fleet.serve_with(server_either(), |mut session| {
-        session.send(b"220 hello\r\n").unwrap();
-    });
+    let greets = |mut session: Session| session.send(b"220 hello\r\n").unwrap();
+    let soon = ServerOptions {
+        patience: Duration::from_millis(200),
+        ..server_either()
+    };
+    let at = fleet.serve_with(soon, greets);
     let mut plain = TcpStream::connect(at).unwrap();
     let mut answer = String::new();
     plain.read_to_string(&mut answer).unwrap();
     assert_eq!(answer, "220 hello\r\n");
+    let at = fleet.serve_with(server_either(), greets);
     let mut socket = connect(at, either()).unwrap();
     assert_eq!(socket.peer(), Peer::Eop);
     assert_eq!(socket.recv().unwrap().unwrap(), b"220 hello\r\n");
@@ -96,5 +101,7 @@ fn a_plain_client_cannot_be_redirected() {
     });
     let mut plain = TcpStream::connect(at).unwrap();
     plain.write_all(REQUEST).unwrap();
+    // The server closes the connection after its check.
+    assert_eq!(plain.read(&mut [0]).unwrap(), 0);
     fleet.end(plain);
 }

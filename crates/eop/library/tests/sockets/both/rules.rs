@@ -95,7 +95,8 @@ fn who_hears_the_server_first_hears_it_at_once() {
 fn a_target_that_is_down_brings_the_client_back() {
     for any in [ANY, ANY6] {
         let mut fleet = Fleet::default();
-        let at = fleet.serve(redirects_the_first(false, nobody(any)));
+        let (_taken, target) = nobody(any);
+        let at = fleet.serve(redirects_the_first(false, target));
         let mut socket = connect(at, in_session()).unwrap();
         socket.send(b"back").unwrap();
         assert_eq!(socket.recv().unwrap().unwrap(), b"back");
@@ -107,7 +108,8 @@ fn a_target_that_is_down_brings_the_client_back() {
 #[test]
 fn also_after_its_answer() {
     let mut fleet = Fleet::default();
-    let at = fleet.serve(redirects_the_first(true, nobody(ANY)));
+    let (_taken, target) = nobody(ANY);
+    let at = fleet.serve(redirects_the_first(true, target));
     let mut socket = connect(at, Options::default()).unwrap();
     for request in [b"one", b"two"] {
         socket.send(request).unwrap();
