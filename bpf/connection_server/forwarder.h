@@ -41,7 +41,7 @@ static __always_inline int forward(struct packet *p, const struct data_server *t
  * Whether this is once more the request with which the connection went to its owner, and nothing of the response is
  * acknowledged yet. Its ADOPT may be lost.
  */
-static __always_inline bool is_adopted_packet(const struct tcb *tcb, const struct frame *f)
+static __always_inline bool repeats_request(const struct tcb *tcb, const struct frame *f)
 {
 	return tcb->state & TCB_ADOPTING && f->tcp->seq == bpf_htonl(tcb->request_seq) &&
 	       f->tcp->ack_seq == bpf_htonl(tcb->last_ack) && (f->payload || f->tcp->fin);
@@ -90,14 +90,14 @@ static __noinline int forward_behind_adopt(struct packet *p, const struct data_s
 	return distribute(p, owner, LCCP_FORWARD, 0, &(struct lccp_tcb){});
 }
 
-/* It uses the functions above, and follow() uses its functions. */
+/* It uses the functions above, and send_to_owner() uses its functions. */
 #include "connection_server/orphans/orphan.h"
 
 /*
  * Sends a packet of a known connection on, by the state of its entry and of its owner. The entry has noted the packet
  * already, unless the packet's numbers are far from the entry's or it is late.
  */
-static __noinline int follow(struct packet *p, struct tcb *tcb)
+static __noinline int send_to_owner(struct packet *p, struct tcb *tcb)
 {
 	const struct data_server *owner = data_server(tcb->owner);
 
@@ -112,7 +112,7 @@ static __noinline int follow(struct packet *p, struct tcb *tcb)
 		return orphaned(p, tcb);
 	if (owner->flags & DATA_SERVER_DEAF)
 		return follow_deaf(p, tcb, owner);
-	if (is_adopted_packet(tcb, &p->frame))
+	if (repeats_request(tcb, &p->frame))
 		return adopt_again(p, tcb, owner);
 	if (is_behind_adopt(tcb, p))
 		return forward_behind_adopt(p, owner);

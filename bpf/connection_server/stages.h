@@ -65,7 +65,7 @@ __noinline int receive_jump(struct xdp_md *ctx, struct tcb *held, bool is_late)
 
 	if (!held || !look_at_service(&p, ctx))
 		return XDP_DROP;
-	return is_late ? follow(&p, held) : jump(&p, held);
+	return is_late ? send_to_owner(&p, held) : jump(&p, held);
 }
 
 __noinline int receive_stray_at_cs(struct xdp_md *ctx, int admission)
@@ -96,7 +96,7 @@ __noinline int go_on_with(struct xdp_md *ctx, struct tcb *tcb)
 	if (!tcb || !look_at_tcp(&p, ctx))
 		return XDP_ABORTED;
 	note_packet(tcb, &p);
-	return follow(&p, tcb);
+	return send_to_owner(&p, tcb);
 }
 
 __noinline int receive_syn(struct xdp_md *ctx)

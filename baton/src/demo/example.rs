@@ -102,6 +102,9 @@ pub fn observed() -> Observed {
         counters: BTreeMap::from([
             ("cs_response_bytes".to_owned(), 0),
             ("cs_adopt".to_owned(), 5),
+            ("cs_syn".to_owned(), 5),
+            ("cs_forward".to_owned(), 10),
+            ("cs_moved_on".to_owned(), 1),
         ]),
         took: Duration::from_secs(9),
     }

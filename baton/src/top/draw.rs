@@ -16,16 +16,19 @@ use super::{
 };
 use baton_node::status::Bytes;
 
-/// Draws the whole screen. `trouble` says why the view is an old one.
-pub fn draw(frame: &mut Frame<'_>, view: &View, screen: &Screen, trouble: Option<&str>) {
+/// The most lines above the rows that say what is wrong.
+const NOTES: usize = 4;
+
+/// Draws the whole screen, and returns how many rows the page has. `trouble` says why the view is an old one.
+pub fn draw(frame: &mut Frame<'_>, view: &View, screen: &Screen, trouble: Option<&str>) -> usize {
     let mut notes: Vec<Line<'_>> = view
         .warnings
         .iter()
         .map(|warning| Line::styled(warning.as_str(), Color::Yellow))
         .collect();
+    // A few lines of notes are enough to show that something is wrong. That the view is old is always one of them.
+    notes.truncate(NOTES - usize::from(trouble.is_some()));
     notes.extend(trouble.map(|trouble| Line::styled(trouble, Color::Red)));
-    // A few lines of notes are enough to show that something is wrong.
-    notes.truncate(4);
     let [head, tabs, noted, body, keys] = Layout::vertical([
         Constraint::Length(2),
         Constraint::Length(1),
@@ -46,9 +49,10 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, screen: &Screen, trouble: Option
         tabs,
     );
     frame.render_widget(Paragraph::new(notes), noted);
-    draw_rows(frame, body, view, screen);
+    let rows = draw_rows(frame, body, view, screen);
     let help = "q quit   Tab page   left/right sort   up/down scroll";
     frame.render_widget(Paragraph::new(help).style(Modifier::DIM), keys);
+    rows
 }
 
 fn summary(view: &View) -> String {
@@ -86,7 +90,7 @@ impl Key {
     }
 }
 
-fn draw_rows(frame: &mut Frame<'_>, area: Rect, view: &View, screen: &Screen) {
+fn draw_rows(frame: &mut Frame<'_>, area: Rect, view: &View, screen: &Screen) -> usize {
     let (mut rows, widths): (Vec<Vec<Column>>, &[Constraint]) = match screen.page {
         Page::Nodes => (view.nodes.iter().map(node).collect(), &NODE_WIDTHS),
         Page::Pools => (view.pools.iter().map(pool).collect(), &POOL_WIDTHS),
@@ -119,7 +123,8 @@ fn draw_rows(frame: &mut Frame<'_>, area: Rect, view: &View, screen: &Screen) {
         });
     let heads = Row::new(heads.collect::<Vec<_>>());
     // The last row always stays in sight.
-    let first = screen.scrolled.min(rows.len().saturating_sub(1));
+    let count = rows.len();
+    let first = screen.scrolled.min(count.saturating_sub(1));
     let shown = rows.into_iter().skip(first).map(|row| {
         Row::new(row.into_iter().map(|(text, key)| match key {
             Key::Number(_) => Cell::from(Line::from(text).right_aligned()),
@@ -128,6 +133,7 @@ fn draw_rows(frame: &mut Frame<'_>, area: Rect, view: &View, screen: &Screen) {
     });
     let table = Table::new(shown, widths.iter().copied()).header(heads);
     frame.render_widget(table, area);
+    count
 }
 
 const NODE_WIDTHS: [Constraint; 8] = [

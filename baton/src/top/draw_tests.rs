@@ -32,10 +32,13 @@ fn view() -> View {
 }
 
 fn shown(view: &View, screen: &Screen, trouble: Option<&str>, size: (u16, u16)) -> Vec<String> {
-    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).expect("no I/O in it");
+    let mut terminal =
+        Terminal::new(TestBackend::new(size.0, size.1)).expect("the test backend does no I/O");
     terminal
-        .draw(|frame| draw(frame, view, screen, trouble))
-        .expect("no I/O in it");
+        .draw(|frame| {
+            draw(frame, view, screen, trouble);
+        })
+        .expect("the test backend does no I/O");
     let buffer = terminal.backend().buffer();
     let line = |y: u16| {
         (0..size.0)
@@ -134,6 +137,12 @@ fn what_is_wrong_stands_above_the_rows() {
     assert_eq!(lines[3], "clock: ds1 is 37 s behind");
     assert_eq!(lines[4], "no node answers");
     assert!(lines[5].starts_with("NODE"));
+    for number in 2..6 {
+        view.warnings.push(format!("clock: ds{number} is behind"));
+    }
+    let lines = shown(&view, &Screen::default(), Some("no node answers"), SMALL);
+    assert_eq!(lines[6], "no node answers");
+    assert!(lines[7].starts_with("NODE"));
 }
 
 /// A terminal that is too small shows less, and nothing fails.

@@ -60,7 +60,9 @@ fn watch(terminal: &mut Terminal, questions: &Questions) -> Result<()> {
         }
         if std::mem::take(&mut changed) {
             let view = answers.view();
-            terminal.draw(|frame| draw::draw(frame, &view, &screen, answers.trouble()))?;
+            let mut rows = 0;
+            terminal.draw(|frame| rows = draw::draw(frame, &view, &screen, answers.trouble()))?;
+            screen.scroll_within(rows);
         }
         if let Some(event) = terminal.event(MOMENT)? {
             match screen.handle(&event) {

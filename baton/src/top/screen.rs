@@ -99,6 +99,11 @@ impl Screen {
         KeyEffect::Redraw
     }
 
+    /// Scrolls back to the last row of a page of so many rows, so that the next key upwards is seen at once.
+    pub fn scroll_within(&mut self, rows: usize) {
+        self.scrolled = self.scrolled.min(rows.saturating_sub(1));
+    }
+
     fn turn(&mut self, by: usize) {
         self.page = Page::ALL[(self.page.index() + by) % Page::ALL.len()];
         self.scrolled = 0;
@@ -156,6 +161,19 @@ mod tests {
         assert_eq!(press(&mut screen, KeyCode::Char('c')), KeyEffect::Nothing);
         let control_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
         assert_eq!(screen.handle(&Event::Key(control_c)), KeyEffect::Quit);
+    }
+
+    #[test]
+    fn behind_the_last_row_the_next_key_upwards_counts() {
+        let mut screen = Screen::default();
+        for _ in 0..100 {
+            press(&mut screen, KeyCode::PageDown);
+        }
+        screen.scroll_within(30);
+        press(&mut screen, KeyCode::Up);
+        assert_eq!(screen.scrolled, 28);
+        screen.scroll_within(0);
+        assert_eq!(screen.scrolled, 0);
     }
 
     #[test]

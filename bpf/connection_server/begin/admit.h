@@ -96,7 +96,7 @@ static __noinline int jump(struct packet *p, struct tcb *tcb)
 		note_packet(tcb, p);
 	else
 		count(p->counters, COUNTER_CS_JUMP);
-	return follow(p, tcb);
+	return send_to_owner(p, tcb);
 }
 
 /*
@@ -181,7 +181,7 @@ static __always_inline enum admission admit_first(struct packet *p, const struct
 {
 	const struct tcphdr *tcp = p->frame.tcp;
 
-	if (held && is_adopted_packet(held, &p->frame))
+	if (held && repeats_request(held, &p->frame))
 		return ADMIT_JUMP;
 	if (!p->frame.payload && !tcp->fin && !(p->service->flags & SERVICE_SPLIT_AT_ACK)) {
 		count(p->counters, COUNTER_CS_HANDSHAKE_ACK);

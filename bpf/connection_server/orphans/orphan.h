@@ -76,7 +76,7 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	if (rests_on(p, tcb))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
-	if (r && is_adopted_packet(tcb, &p->frame) && fits_in_lccp(p) && read_request_of(p, r) && may_move(r))
+	if (r && repeats_request(tcb, &p->frame) && fits_in_lccp(p) && read_request_of(p, r) && may_move(r))
 		return adopt_orphan(p, tcb);
 	/* A keep-alive probe only asks whether the server is there. The next request goes to another data server. */
 	bool probes = !tcp->fin && bpf_ntohl(tcp->seq) == tcb->last_seq - 1;
@@ -98,7 +98,7 @@ static __always_inline int follow_deaf(struct packet *p, struct tcb *tcb, const 
 {
 	struct request *r = blank_request();
 
-	if (!r || !is_adopted_packet(tcb, &p->frame) || !fits_in_lccp(p) || !read_request_of(p, r) || !may_move(r))
+	if (!r || !repeats_request(tcb, &p->frame) || !fits_in_lccp(p) || !read_request_of(p, r) || !may_move(r))
 		return forward(p, owner);
 	count(p->counters, COUNTER_CS_DEAF);
 	return adopt_orphan(p, tcb);

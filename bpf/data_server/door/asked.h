@@ -11,7 +11,6 @@
 #include "routing/request.h"
 
 enum {
-	LINES_BEFORE_MOST = 4,     /* empty lines in front of a request that are skipped (RFC 9112, 2.2) */
 	HEAD_AND_BLANK = 5,        /* bytes of "HEAD " */
 };
 
@@ -25,12 +24,12 @@ static __always_inline bool begins_with_head(struct __sk_buff *skb, u32 at, u32 
 	u32 end = at + bytes;
 	u64 word;
 
-	for (int i = 0; i <= LINES_BEFORE_MOST; i++) {
+	for (int i = 0; i <= LEADING_MAX; i++) {
 		if (at + HEAD_AND_BLANK > end || bpf_skb_load_bytes(skb, at, &word, sizeof(word)))
 			return false;
-		if ((word & FIRST(2)) != LETTERS('\r', '\n', 0, 0, 0, 0, 0, 0))
+		if ((u8)word != '\r' && (u8)word != '\n')
 			break;
-		at += 2;
+		at++;
 	}
 	return (word & FIRST(HEAD_AND_BLANK)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0);
 }

@@ -110,7 +110,7 @@ static __always_inline bool forget_request(struct door *d, u32 rcv_nxt)
 }
 
 /* Whether the current request, judged again, reaches exactly as far as what was let in. */
-static __always_inline bool is_let_in(const struct door *d, const struct span *s)
+static __always_inline bool reaches_as_far(const struct door *d, const struct span *s)
 {
 	return d->head_end == s->head_end && d->next == s->next && d->body.state == s->body.state &&
 	       d->body.left == s->body.left && d->body.digits == s->body.digits;

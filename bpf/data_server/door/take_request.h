@@ -102,7 +102,7 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 static __always_inline int take_again(struct arrival *a, const struct inner *in, const struct tcp_sock *tcp, struct door *d,
 				      const struct span *found)
 {
-	if (found && is_let_in(d, found)) {
+	if (found && reaches_as_far(d, found)) {
 		d->since = moment();
 		return let_in_until(a, in, d->next);
 	}

@@ -3,11 +3,12 @@
 use std::io;
 use std::os::fd::AsFd;
 
+use nix::sys::socket::sockopt::ReuseAddr;
 use nix::sys::socket::{getsockopt, setsockopt};
 use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 
-/// Value of TCP_REPAIR (tcp(7)) that ends repair mode without a packet that asks the peer for its window.
-const OFF_IN_SILENCE: i32 = -1;
+/// TCP_REPAIR_OFF_NO_WP of linux/tcp.h: ends repair mode without a window probe to the peer.
+const OFF_NO_WINDOW_PROBE: i32 = -1;
 /// TCP_SEND_QUEUE of linux/tcp.h.
 const SEND_QUEUE: i32 = 2;
 /// TCP_RECV_QUEUE of linux/tcp.h.
@@ -26,12 +27,16 @@ sockopt_impl!(
     QueueSeq, GetOnly, libc::IPPROTO_TCP, libc::TCP_QUEUE_SEQ, u32
 );
 
-/// Returns the sequence numbers of the next byte that is written, and of the next byte that comes. Needs CAP_NET_ADMIN.
+/// Returns the sequence numbers of the next byte that this end will write, and of the next byte that it expects. Needs
+/// CAP_NET_ADMIN.
 pub fn next_bytes(socket: &impl AsFd) -> io::Result<(u32, u32)> {
     setsockopt(socket, Repair, &1)?;
     let behind =
         |queue| setsockopt(socket, RepairQueue, &queue).and_then(|()| getsockopt(socket, QueueSeq));
     let (send, receive) = (behind(SEND_QUEUE), behind(RECEIVE_QUEUE));
-    setsockopt(socket, Repair, &OFF_IN_SILENCE)?;
+    let off = setsockopt(socket, Repair, &OFF_NO_WINDOW_PROBE);
+    // Repair mode clears this when it ends, and no server could bind to the port while this connection exists.
+    setsockopt(socket, ReuseAddr, &true)?;
+    off?;
     Ok((send?, receive?))
 }

@@ -464,3 +464,16 @@ fn a_client_that_goes_before_its_head_is_whole_has_failed() {
         },
     );
 }
+
+/// While the agent has a connection at the server's port, and after that in TIME_WAIT, the server can be restarted.
+#[test]
+fn a_server_can_bind_to_the_port_of_a_connection_that_was_looked_at() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = server.local_addr().unwrap();
+    let _client = std::net::TcpStream::connect(at).unwrap();
+    let (connection, _) = server.accept().unwrap();
+    next_bytes(&connection).unwrap();
+    drop(server);
+    // A listener of the standard library shares its port with connections that allow it (SO_REUSEADDR).
+    std::net::TcpListener::bind(at).unwrap();
+}

@@ -170,7 +170,7 @@ impl ClientPins {
 
     /// Loads the programs and attaches them, to the sockets of `group`, a directory of cgroup v2, and to the
     /// interface, until [`Self::detach`]. What was attached before is replaced; its connections go by the
-    /// connection server again.
+    /// connection server again. After an error nothing is attached.
     ///
     /// # Errors
     /// [`Error::Load`], [`Error::Pins`], [`Error::Map`], [`Error::AttachSockets`], [`Error::Attach`].
@@ -181,6 +181,21 @@ impl ClientPins {
         let group = File::open(group).map_err(sockets)?;
 
         self.detach()?;
+        let attached = self.attach_to(&group, &programs, options);
+        if attached.is_err() {
+            // The error that led here is the one to report.
+            let _ = self.detach();
+        }
+        attached
+    }
+
+    fn attach_to(
+        &self,
+        group: &File,
+        programs: &ClientPrograms,
+        options: &ClientOptions,
+    ) -> Result<(), Error> {
+        let sockets = |cause| Error::AttachSockets { cause };
         fs::create_dir_all(&self.directory).map_err(|cause| self.failed(cause))?;
         let pin = |object: BorrowedFd<'_>, name: &str| {
             sys::pin(object, &self.directory.join(name)).map_err(|cause| self.failed(cause))
@@ -217,7 +232,7 @@ impl ClientPins {
     /// [`Error::Map`].
     pub fn counters(&self) -> Result<Option<Vec<(String, u64)>>, Error> {
         let path = self.directory.join("counters");
-        if !path.exists() {
+        if !path.try_exists().map_err(|cause| self.failed(cause))? {
             return Ok(None);
         }
         let map = MapHandle::from_pinned_path(path).map_err(|error| unread(&error))?;

@@ -1,5 +1,6 @@
-//! Redirectable sockets: the BPF programs that make both ends of a connection say in the handshake that they speak
-//! EOP. The programs are attached to a control group and serve its processes; nothing else of baton is needed.
+//! Redirectable sockets: the BPF programs by which a socket says in the TCP handshake that it speaks EOP, and learns
+//! whether its peer does. They are attached to one control group at a time and serve its processes; nothing else of baton
+//! is needed.
 
 use std::{
     fs::{self, File},
@@ -27,7 +28,7 @@ use crate::{
 
 skeleton!(skeleton, "/eop.skel.rs");
 
-/// Where the attached programs are found again.
+/// The directory in which the programs and their counters are pinned.
 #[derive(Clone, Debug)]
 pub struct EopPins {
     directory: PathBuf,
@@ -46,10 +47,11 @@ impl EopPins {
     }
 
     /// Loads the programs and attaches them to `group`, a directory of cgroup v2, until
-    /// [`Self::detach`]. What was attached before is replaced.
+    /// [`Self::detach`]. What was attached before, even to another group, is detached first. After an error nothing is
+    /// attached.
     ///
     /// # Errors
-    /// [`Error::Load`], [`Error::Pins`], [`Error::AttachSockets`].
+    /// [`Error::Load`], [`Error::Pins`], [`Error::AttachGroup`].
     pub fn attach(&self, group: &Path) -> Result<(), Error> {
         collect_messages();
         let mut storage = MaybeUninit::uninit();
@@ -57,11 +59,28 @@ impl EopPins {
             .open(&mut storage)
             .and_then(skeleton::OpenEopSkel::load)
             .map_err(|error| explain(&error, &[Part::Eop]))?;
-        let failed = |cause| Error::AttachSockets { cause };
-        let group = File::open(group).map_err(failed)?;
-        let target = group.as_raw_fd().cast_unsigned();
+        let opened = File::open(group).map_err(|cause| Error::AttachGroup {
+            program: "announce",
+            group: group.to_owned(),
+            cause,
+        })?;
 
         self.detach()?;
+        let attached = self.attach_to(&opened, group, &loaded);
+        if attached.is_err() {
+            // The error that led here is the one to report.
+            let _ = self.detach();
+        }
+        attached
+    }
+
+    fn attach_to(
+        &self,
+        opened: &File,
+        group: &Path,
+        loaded: &skeleton::EopSkel<'_>,
+    ) -> Result<(), Error> {
+        let target = opened.as_raw_fd().cast_unsigned();
         let pins = |cause| self.failed(cause);
         Pins::new(&self.directory).prepare()?;
         let links = [
@@ -77,9 +96,15 @@ impl EopPins {
             ),
         ];
         for (name, program, hook) in links {
-            let link = sys::link_create(program, target, hook).map_err(failed)?;
+            let link = sys::link_create(program, target, hook);
+            let link = link.map_err(|cause| Error::AttachGroup {
+                program: name,
+                group: group.to_owned(),
+                cause,
+            })?;
             sys::pin(link.as_fd(), &self.directory.join(name)).map_err(pins)?;
         }
+        // The counters come last: where they are, all is attached.
         let counters = loaded.maps.eop_counters.as_fd();
         sys::pin(counters, &self.directory.join("counters")).map_err(pins)
     }
@@ -105,12 +130,13 @@ impl EopPins {
             reason,
         };
         let path = self.directory.join("counters");
-        if !path.exists() {
+        if !path.try_exists().map_err(|cause| self.failed(cause))? {
             return Ok(None);
         }
         let map = MapHandle::from_pinned_path(path).map_err(|error| failed(error.to_string()))?;
         let mut counters = Vec::new();
         for (name, index) in EOP_COUNTER_NAMES {
+            // The last enumerator is their number.
             if *index == EOP_COUNTERS {
                 continue;
             }

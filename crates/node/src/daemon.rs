@@ -116,14 +116,14 @@ pub struct Daemon {
     pub(super) drain: Drain,
     pub(super) migrations: Migrations,
     pub(super) wanted_hops: watch::Sender<Vec<Ipv4Addr>>,
-    pub(super) receive_window: ReceiveWindow,
+    pub(super) incoming: Incoming,
     pub(super) signals: Signals,
     /// The lock on `run_dir`, held for as long as this daemon lives.
     _lock: local_node::Lock,
 }
 
 /// The channels by which other tasks report to the daemon.
-pub(super) struct ReceiveWindow {
+pub(super) struct Incoming {
     verdicts: mpsc::Receiver<CheckResult>,
     looked: mpsc::Receiver<WalkResult>,
     heard: mpsc::Receiver<StreamMessage>,
@@ -251,7 +251,7 @@ impl Daemon {
             drain,
             migrations,
             wanted_hops,
-            receive_window: ReceiveWindow {
+            incoming: Incoming {
                 verdicts,
                 looked,
                 heard,
@@ -297,7 +297,7 @@ impl Daemon {
                         return Ok(Ending::WithoutInterface);
                     }
                 }
-                Some((request, reply)) = self.receive_window.calls.recv() => {
+                Some((request, reply)) = self.incoming.calls.recv() => {
                     let response = self.answer(&request).await;
                     if let (Request::Reload, Response::Done { .. }) = (request, &response) {
                         beat = ticker(self.local.config.cluster.hello);
@@ -305,7 +305,7 @@ impl Daemon {
                     // The client of the control socket may have gone.
                     let _ = reply.send(response);
                 }
-                Some(verdict) = self.receive_window.verdicts.recv() => {
+                Some(verdict) = self.incoming.verdicts.recv() => {
                     if let Some(server) = &mut self.data_server {
                         server.checks.note(&verdict);
                     }
@@ -313,9 +313,9 @@ impl Daemon {
                 }
                 action = failover::decision(&mut self.connection_server) => self.follow_failover(action).await,
                 transfer = Self::next_transfer(&mut self.migrations) => self.begin_transfer(transfer),
-                Some(looked) = self.receive_window.looked.recv() => self.note_sizes(looked),
-                Some(heard) = self.receive_window.heard.recv() => self.hear(&heard),
-                Some(found) = self.receive_window.hops.recv() => logged(self.handle_hop(found)),
+                Some(looked) = self.incoming.looked.recv() => self.note_sizes(looked),
+                Some(heard) = self.incoming.heard.recv() => self.hear(&heard),
+                Some(found) = self.incoming.hops.recv() => logged(self.handle_hop(found)),
                 received = self.messenger.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => self.hear_message(&received),
                     Err(error) => debug!("{error}"),

@@ -1,6 +1,6 @@
-//! The daemon of a node: it fills the programs' maps and keeps the host and its neighbors informed. No packet that the
-//! programs can handle alone passes through it. Its agent reads the requests that one packet does not decide, with
-//! sockets of its own.
+//! The daemon of a node: it fills the programs' maps, sets up addresses and sysctls of the host, and tells other nodes
+//! how it is. No packet that the programs can handle alone passes through it. Its agent reads the requests that one packet
+//! does not decide, with sockets of its own.
 //!
 //! ```text
 //!  baton.toml --> tables --> maps --> the programs          checks --> the local server
@@ -11,9 +11,10 @@
 //!  agent --what it has read--> the programs           dispatcher <-- QUERY of other nodes
 //! ```
 //!
-//! Each role has a module: `connection_server`, `data_server` and `dispatcher`. I/O servers and application nodes use
-//! none of this: their module is `saps`. `daemon` is the loop that the other roles share, `peers` is what it knows of
-//! other nodes, `tables` is what it writes for the programs, and `operator` is what an operator asks of it.
+//! Connection servers, data servers and dispatchers have modules of these names; a switch needs only `tables`. I/O servers
+//! and application nodes have a daemon of their own, `saps`, which shares signals, control socket and metrics. `daemon` is
+//! the loop that the other roles share, `peers` is what it knows of other nodes, `tables` is what it writes for the
+//! programs, and `operator` is what an operator asks of it.
 
 mod connection_server;
 mod daemon;
@@ -95,22 +96,42 @@ pub async fn run(local: LocalNode, fresh: bool) -> Result<End> {
         News::Stopping,
         News::Status("restores this machine to what it was".into()),
     ]);
-    // The tallies are lost with the maps.
+    // The tallies are lost with the maps. They are sent while the rest is taken down; nothing waits until they have
+    // arrived.
     daemon.tell_tallies();
     daemon.hand_over().await;
     let errors = daemon.take_down().await;
     for error in &errors {
         error!("{error:#}");
     }
-    info!(errors = errors.len(), "ended; this machine is as it was");
+    log_end(errors.len());
     Ok(End::TakenDown {
         errors: errors.len(),
     })
 }
 
+fn log_end(errors: usize) {
+    match errors {
+        0 => info!(errors, "ended; this machine is as it was"),
+        _ => error!(
+            errors,
+            "ended, but not everything could be taken back: run `baton teardown`"
+        ),
+    }
+}
+
 /// Takes back what a daemon of this configuration left, and returns an error for each step that failed.
+///
+/// # Errors
+/// The daemon still runs, or what it left cannot be read.
 pub async fn teardown(file: &Path) -> Result<Vec<anyhow::Error>> {
     let config = Config::read(file)?.config;
+    let run_dir = &config.local.run_dir;
+    // The programs of a daemon that runs would stay attached, without their addresses and pins.
+    let _lock = match run_dir.try_exists() {
+        Ok(false) => None,
+        _ => Some(local_node::lock(run_dir).await?),
+    };
     let journal = local_node::journal(&config);
     let mut host = Host::new(
         Netlink::open()?,
@@ -124,8 +145,8 @@ pub async fn teardown(file: &Path) -> Result<Vec<anyhow::Error>> {
     .await)
 }
 
-/// Removes addresses before programs, because a data server without its program would answer with RSTs. Returns an
-/// error for each step that failed.
+/// Undoes the changes to the host, then removes pins, control group and control socket. Addresses go before programs,
+/// because a data server without its program would answer with RSTs. Returns an error for each step that failed.
 async fn take_back(host: &mut Host, pins: &Pins, socket: &Path) -> Vec<anyhow::Error> {
     let mut errors: Vec<anyhow::Error> = host.unwind().await.into_iter().map(Into::into).collect();
     errors.extend(pins.remove().into_iter().map(Into::into));

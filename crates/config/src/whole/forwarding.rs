@@ -8,8 +8,8 @@ use crate::sections::forwarding::{Draft, Forwarding};
 use crate::sections::node::{self, Roles};
 use crate::service;
 
-/// The section, if it fits the nodes and services; everything that does not fit is reported. The outer
-/// `None` means that the section is wrong or missing, the inner `None` that none is needed.
+/// Reports everything in the section that does not fit the nodes and services, and returns the section if it could be
+/// read. The outer `None` means that it could not be read or is missing, the inner `None` that none is needed.
 pub(crate) fn check(
     report: &mut Report<'_>,
     draft: Option<Draft>,
@@ -20,19 +20,22 @@ pub(crate) fn check(
         .iter()
         .filter(|node| node.has(Roles::is_io) == Some(true));
     let first = io.next();
-    if let (Some(first), Some(roles)) = (first, io.next().and_then(|node| node.roles.as_ref())) {
-        let line = report.line(&first.header);
-        let what = format!("there is an I/O server already, on line {line}");
-        let remedy = "give this node another role: one has the cluster addresses and their TCP";
-        report.error(roles.span(), Problem::new(what, remedy));
+    for node in io {
+        if let (Some(first), Some(roles)) = (first, &node.roles) {
+            let line = report.line(&first.header);
+            let what = format!("there is an I/O server already, on line {line}");
+            let remedy =
+                "give this node another role: only one has the cluster addresses and their TCP";
+            report.error(roles.span(), Problem::new(what, remedy));
+        }
     }
     let apps = nodes
         .iter()
         .filter(|node| node.has(Roles::is_app) == Some(true));
     let first_app = apps.clone().next();
-    let some = first.or(first_app).and_then(|node| node.roles.as_ref());
+    let member = first.or(first_app).and_then(|node| node.roles.as_ref());
     let Some(draft) = draft else {
-        if let Some(roles) = some {
+        if let Some(roles) = member {
             let what = "the cluster has no [forwarding] section";
             let remedy =
                 "add it, with addresses = [\"192.0.2.100\"]: what clients know the I/O server by";
@@ -44,8 +47,8 @@ pub(crate) fn check(
     // A node whose roles could not be read may be the I/O server or an application node.
     let is_unknown = |node: &node::Draft| node.roles.is_none();
     if first.is_none() && !nodes.iter().any(is_unknown) {
-        let what = "[forwarding] has no I/O server";
-        let remedy = "give the role \"io\" to a [[node]]: it has the cluster addresses; or remove the section";
+        let what = "no node is an I/O server: nobody has the addresses of [forwarding]";
+        let remedy = "give the role \"io\" to a [[node]], or remove the section";
         report.error(draft.header.clone(), Problem::new(what, remedy));
     }
     if first_app.is_none() && !nodes.iter().any(is_unknown) {
@@ -68,14 +71,14 @@ fn addresses(
         let address = node.address.as_ref()?;
         Some((
             address.get_ref().ip(),
-            (address.span(), "a node\'s own address"),
+            (address.span(), "a node's own address"),
         ))
     });
     let of_services = (services.iter()).filter_map(|service| {
         let address = service.address.as_ref()?;
         Some((
             address.get_ref().ip(),
-            (address.span(), "a service of connection servers"),
+            (address.span(), "a service's address"),
         ))
     });
     let mut taken: HashMap<_, _> = of_nodes.chain(of_services).collect();

@@ -25,7 +25,7 @@ impl Daemon {
         if let Some(server) = &mut self.data_server {
             server.relay = mptcp_relay::Running::start(&mut self.host).await?;
             let port = server.relay.as_ref().map_or(0, |relay| relay.port);
-            self.tables.relay_at(port);
+            self.tables.set_relay_port(port);
         }
         self.write_maps().await?;
         self.dataplane.attach(&self.local.interfaces(), options)?;
@@ -56,11 +56,11 @@ impl Daemon {
         self.check_servers()?;
         let config = &self.local.config;
         if let Some(address) = config.local.metrics {
-            metrics::serve(address, self.receive_window.calls_sender.clone()).await?;
+            metrics::serve(address, self.incoming.calls_sender.clone()).await?;
         }
         control::listen(
             &control::socket_path(config),
-            self.receive_window.calls_sender.clone(),
+            self.incoming.calls_sender.clone(),
         )
     }
 
@@ -130,7 +130,7 @@ impl Daemon {
             Routing::default().prepare(&mut self.host).await?;
             let rules = self.slow_path.reader();
             self.resume.serve(resumable, server, rules)?;
-            self.tables.resume_at(self.resume.port);
+            self.tables.set_resume_port(self.resume.port);
             self.tables.write_settings(&self.dataplane, &self.local)?;
         }
         let addresses = if roles.is_ds() {
@@ -155,7 +155,7 @@ impl Daemon {
             if (routed.iter()).any(|(_, service)| service.dispatcher.is_some()) {
                 agent.ask_dispatchers(maps, &self.local)?;
             }
-            self.tables.read_at(agent.port);
+            self.tables.set_reader_port(agent.port);
             server.agent = Some(agent);
             self.tables.write_settings(&self.dataplane, &self.local)?;
         }

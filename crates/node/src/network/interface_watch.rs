@@ -113,14 +113,15 @@ impl Daemon {
     pub(crate) async fn outlast_interface(&mut self, watch: &mut Watch) -> Result<Ending> {
         let gone = report_gone(&self.local).await;
         self.stop_failover();
-        self.dataplane.release();
-        let pins = Pins::new(&self.local.config.local.bpf_dir);
-        logged(pins.forget_links().map_err(Into::into));
+        // Addresses go before programs: a data server without its program would answer with RSTs.
         self.leave_renamed().await;
         for error in self.host.unwind().await {
             warn!("{error}");
         }
-        let (calls, signals) = (&mut self.receive_window.calls, &mut self.signals);
+        self.dataplane.release();
+        let pins = Pins::new(&self.local.config.local.bpf_dir);
+        logged(pins.forget_links().map_err(Into::into));
+        let (calls, signals) = (&mut self.incoming.calls, &mut self.signals);
         until_back(
             &self.local,
             gone,

@@ -189,7 +189,7 @@ impl Task {
         let mut moved = false;
         let mut messages = Vec::new();
         for (address, node) in &mut self.nodes {
-            // A pure connection server has no receive_windows, because nobody gives it connections.
+            // A pure connection server has no receive windows, because nobody gives it connections.
             let receive_window = match self.maps.receive_window(*address) {
                 Ok(receive_window) => receive_window.unwrap_or_default(),
                 Err(error) => {

@@ -130,7 +130,7 @@ pub async fn run(local: LocalNode, fresh: bool) -> Result<End> {
         }
     }
     let errors = log(take_down(&local, &mut host).await);
-    info!(errors, "ended; this machine is as it was");
+    super::log_end(errors);
     Ok(End::TakenDown { errors })
 }
 

@@ -46,6 +46,7 @@ fn routing_of(dataplane: &Dataplane) -> Result<&Routing> {
 
 /// What the programs' maps hold, and the methods that change it.
 pub struct Tables {
+    /// The id of each service.
     ids: HashMap<SocketAddrV4, u16>,
     /// Whether no data server answers for a service, by the service's address.
     down: HashMap<SocketAddrV4, bool>,
@@ -56,18 +57,23 @@ pub struct Tables {
     silent_since: HashMap<Address, Moment>,
     slots: Slots,
     channels: Channels,
+    /// The last known way to each node that has a slot.
     hops: HashMap<Address, Hop>,
+    /// The MAC addresses of connection servers on this LAN.
     senders: HashMap<Ipv4Addr, [u8; 6]>,
     relay_port: u16,
     resume_port: u16,
     reader_port: u16,
+    /// Nodes that are taken for dead.
     dead: HashSet<Address>,
+    /// Nodes that refuse messages because of their clock.
     deaf: HashSet<Address>,
 }
 
 impl Tables {
     /// Makes the tables over maps that may hold what an earlier daemon left: services keep their ids, pools their
-    /// indices and data servers their slots, because TCB entries name them.
+    /// indices, routes their numbers and data servers their slots, because TCB entries name them; channels keep their
+    /// numbers.
     pub fn over(dataplane: &Dataplane, now: Moment, quarantine: Duration) -> Result<Self> {
         let ids = dataplane
             .services()?
@@ -131,17 +137,17 @@ impl Tables {
     }
 
     /// Sets the port of the daemon's listener that relays to MPTCP servers. It takes effect when settings are written.
-    pub fn relay_at(&mut self, port: u16) {
+    pub fn set_relay_port(&mut self, port: u16) {
         self.relay_port = port;
     }
 
     /// Sets the port of the agent's listener that resumes responses. It takes effect when settings are written.
-    pub fn resume_at(&mut self, port: u16) {
+    pub fn set_resume_port(&mut self, port: u16) {
         self.resume_port = port;
     }
 
     /// Sets the port of the agent's listener that reads requests. It takes effect when settings are written.
-    pub fn read_at(&mut self, port: u16) {
+    pub fn set_reader_port(&mut self, port: u16) {
         self.reader_port = port;
     }
 

@@ -120,7 +120,7 @@ fn milliseconds_now() -> u32 {
     (now as u32).max(1)
 }
 
-/// Some value of each interface. MaglevSlots that are left over repeat the value of the first interface.
+/// Some value of each interface. Elements that are left over repeat the value of the first interface.
 fn of_all<T: Copy>(local: &LocalNode, of: impl Fn(&Link) -> T) -> [T; MAX_INTERFACES as usize] {
     std::array::from_fn(|at| of(local.links.get(at).unwrap_or(&local.link)))
 }

@@ -45,10 +45,10 @@ impl Tables {
         };
         let mut way = data_server(address, &hop, &local.link, channel);
         way.key = keys.with(address).current.words();
-        let is_cs = (local.config.node_at(address.into())).is_some_and(|node| node.roles.is_cs());
+        let is_cs = is_connection_server(&local.config, address);
         if let Some(server) = dataplane.as_data_server() {
             server.set_peer(address, &way)?;
-            self.write_sender(server, address, &way, is_cs)?;
+            self.write_sender(server, address, &way, &local.config)?;
         }
         // Clients' packets go to another connection server inside messages, because it would take a bare packet for one
         // of its own.
@@ -122,14 +122,17 @@ impl Tables {
     }
 
     /// Notes a connection server's MAC address, if no router is between, and tells the program all of these: frames
-    /// from them that hold no message may be clients' packets that were forwarded.
+    /// from them that hold no message may be clients' packets that were forwarded. Those that have left the
+    /// configuration are forgotten.
     fn write_sender(
         &mut self,
         server: &baton_dataplane::DataServer,
         address: Ipv4Addr,
         way: &DataServer,
-        is_cs: bool,
+        config: &Config,
     ) -> Result<()> {
+        (self.senders).retain(|known, _| is_connection_server(config, *known));
+        let is_cs = is_connection_server(config, address);
         if is_cs && u32::from(way.flags) & DATA_SERVER_ROUTED == 0 {
             self.senders.insert(address, way.mac);
         } else {
@@ -166,6 +169,10 @@ impl Tables {
     pub fn slot(&self, address: Address) -> Option<u16> {
         self.slots.slot(address).map(u16::from)
     }
+}
+
+fn is_connection_server(config: &Config, address: Ipv4Addr) -> bool {
+    (config.node_at(address.into())).is_some_and(|node| node.roles.is_cs())
 }
 
 /// The IPv4 addresses of all data servers.

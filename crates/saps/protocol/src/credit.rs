@@ -1,12 +1,12 @@
-//! How much may be sent: the algorithm of the paper's appendix A, for one direction of one connection. Octets are
-//! counted from the connection's beginning.
+//! How much may be sent: the algorithm of appendix A of Matsuba and Ishikawa (2007), for one direction of one connection.
+//! Octets are counted from the connection's beginning.
 
 /// The sender's part of the flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     /// A_s: octets that have already been sent.
     a_s: u64,
-    /// L_s: the upper limit that the sender may send.
+    /// L_s: how many octets may be sent in all.
     l_s: u64,
 }
 
@@ -16,12 +16,12 @@ impl Sender {
         Self { a_s: 0, l_s: l_r }
     }
 
-    /// How many bytes may be sent at this moment: more than 0 while A_s < L_s.
+    /// How many octets may be sent at this moment: more than 0 while A_s < L_s.
     pub const fn room(&self) -> u64 {
         self.l_s - self.a_s
     }
 
-    /// Counts bytes as sent, at most [`Sender::room`].
+    /// Counts octets as sent, at most [`Sender::room`].
     pub const fn send(&mut self, octets: u64) {
         debug_assert!(octets <= self.room());
         self.a_s += octets;
@@ -38,8 +38,8 @@ impl Sender {
     }
 }
 
-/// The receiver's part of the flow control. A_r + (what the sender may still send) never exceeds A_r + E_r, so the
-/// buffer always has room for what arrives.
+/// The receiver's part of the flow control. L_r never exceeds A_r + E_r, so the buffer has room for all that the sender
+/// may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receiver {
     /// A_r: octets that have already been received.
@@ -53,7 +53,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Makes an empty buffer of this size, at least 1. L_r begins as B_r.
+    /// A receiver whose buffer has this size, at least 1, and is empty. L_r begins as B_r.
     pub const fn new(b_r: u64) -> Self {
         let b_r = if b_r == 0 { 1 } else { b_r };
         Self {
@@ -91,6 +91,7 @@ impl Receiver {
     /// Counts octets as taken out of the buffer, at most [`Receiver::buffered`]. Returns L_r if it must be reported:
     /// when the sender gains more than half a buffer by it.
     pub const fn take(&mut self, octets: u64) -> Option<u64> {
+        debug_assert!(octets <= self.buffered());
         self.e_r += octets;
         if self.a_r + self.e_r > self.l_r + self.b_r / 2 {
             self.l_r = self.a_r + self.e_r;
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_is_reported_once_half_a_buffer_is_free_again() {
+    fn the_limit_is_reported_once_it_grows_by_more_than_half_a_buffer() {
         let mut receiver = Receiver::new(100);
         let mut sender = Sender::new(receiver.limit());
         assert_eq!(sender.room(), 100);

@@ -1,4 +1,5 @@
-//! The agent, which hears of the programs' sockets and gives each one its far end.
+//! The agent of a control group's programs: it hears of their sockets and joins each connection to its far end. The agent
+//! of a data server (`crates/agent`) is another one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,10 +27,11 @@ use crate::{
     port::AgentPort,
 };
 
-/// How long one sign of life of the agent holds. Without a newer one, programs are refused at once, so that they do not
-/// wait for an agent that is gone.
+/// How long one sign of life of the agent holds. Without a newer one connect() fails at once with ENETUNREACH, so that no
+/// program waits for an agent that is gone.
 const SIGN_HOLDS: Duration = Duration::from_secs(2);
-/// The time between two signs of life, and between two looks at the listeners, whose events may have been lost.
+/// The time between two signs of life. As often the listeners are looked at, because events about them may have been
+/// lost.
 const SIGN: Duration = Duration::from_millis(250);
 
 /// The settings of an agent.
@@ -120,7 +122,7 @@ impl Agent {
         Ok(self.app.maps()?)
     }
 
-    /// Serves the programs until dropped. Must be called within a tokio runtime.
+    /// Serves the programs until dropped; connections that exist by then go on. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// [`Error`] if the agent cannot begin, or no longer hears of the programs.
@@ -149,7 +151,9 @@ impl Agent {
             if look {
                 match self.maps.listeners() {
                     Ok(all) => ports.follow(all, &known, &shared),
-                    Err(error) => warn!("{error}"),
+                    Err(error) => {
+                        warn!("cannot look at the programs' listeners; trying again: {error}")
+                    }
                 }
             }
             let event = tokio::select! {
@@ -199,7 +203,7 @@ impl Agent {
             v6: taken.families != Family::V4,
         });
         if let Err(error) = self.maps.set_taken(&ports.collect::<Vec<_>>()) {
-            warn!("{error}");
+            warn!("cannot tell the hooks which ports are taken: {error}");
         }
     }
 
@@ -285,8 +289,8 @@ fn follow(events: AppEvents, maps: Arc<AppMaps>, port: u16) -> Result<Following>
     let (sender, receiver) = mpsc::unbounded_channel();
     let ended = Arc::new(AtomicBool::new(false));
     let stop = Arc::clone(&ended);
+    // A ring may have one reader, so this thread owns it.
     let work = move || {
-        let sender = sender;
         let mut signed = std::time::Instant::now();
         while !stop.load(Ordering::Relaxed) {
             match events.wait(SIGN) {
@@ -295,7 +299,7 @@ fn follow(events: AppEvents, maps: Arc<AppMaps>, port: u16) -> Result<Following>
                     let _ = sender.send(event);
                 }),
                 Err(error) => {
-                    warn!("{error}");
+                    warn!("cannot read the events of the programs' sockets: {error}");
                     return;
                 }
             }
@@ -303,13 +307,12 @@ fn follow(events: AppEvents, maps: Arc<AppMaps>, port: u16) -> Result<Following>
                 signed = std::time::Instant::now();
                 let _ = sender.send(AppEvent::Listeners);
                 if let Err(error) = maps.give_sign(port, SIGN_HOLDS) {
-                    warn!("{error}");
+                    warn!("cannot give a sign of life, without which calls are refused: {error}");
                 }
             }
         }
     };
     let builder = thread::Builder::new().name("app-events".into());
-    // A ring buffer must stay on one thread, so the thread gets all of it.
     builder
         .spawn(work)
         .map_err(Error::system("start a thread"))?;

@@ -381,7 +381,7 @@ fn head_has_no_body() {
     let mut asked = Asked::new();
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n";
     asked.write(b"HTTP/1.1 204 No\r\n\r\n");
-    for before in ["", "\r\n", "\r\n\r\n"] {
+    for before in ["", "\r\n", "\r\n\r\n", "\n", &"\r\n".repeat(8)] {
         asked.ask(format!("{before}HEAD /a HTTP/1.1\r\nHost: b\r\n\r\n").as_bytes());
         asked.write(answer);
         assert_eq!(asked.state(), RESPONSE_COMPLETE, "{before:?}");
