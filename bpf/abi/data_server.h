@@ -118,7 +118,7 @@ struct door {
 /* When this data server heard connection servers, in the unit of struct door's `since`: see data_server/fence.h. */
 struct hearing {
 	unsigned int heard;            /* when it last heard any connection server; 0: never */
-	unsigned int since;            /* when the last silence began: a lease after one was heard last, or when this node
+	unsigned int silence;          /* when the last silence began: a lease after one was heard last, or when this node
 	                                  was told that it was taken for dead; 0: there was none, or it was 20 hours
 	                                  ago */
 };

@@ -3,7 +3,7 @@
 #ifndef BATON_CONNECTION_SERVER_FORWARDER_H
 #define BATON_CONNECTION_SERVER_FORWARDER_H
 
-#include "connection_server/begin/distributor.h"
+#include "connection_server/distributor.h"
 #include "connection_server/reply.h"
 #include "connection_server/tcb.h"
 #include "xdp/packet.h"

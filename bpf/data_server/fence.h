@@ -55,9 +55,9 @@ static __always_inline void hear_connection_server(const struct settings *s)
 	if (!s->lease || !h || h->heard == now)
 		return;
 	if (h->heard && now - h->heard > s->lease)
-		h->since = h->heard + s->lease;
-	else if (h->since && now - h->since > FENCED_FOR)
-		h->since = 0;
+		h->silence = h->heard + s->lease;
+	else if (h->silence && now - h->silence > FENCED_FOR)
+		h->silence = 0;
 	h->heard = now;
 }
 
@@ -67,7 +67,7 @@ static __always_inline void hear_of_own_death(void)
 	struct hearing *h = hearing();
 
 	if (h)
-		h->since = moment();
+		h->silence = moment();
 }
 
 /* Notes that this connection's client was heard. A packet that has waited, or is kept by an agent, does not count. */
@@ -86,7 +86,7 @@ static __always_inline bool is_anothers(const struct arrival *a, const struct do
 {
 	const struct hearing *h = hearing();
 
-	return h && h->since && is_before(d->heard, h->since) && !a->sent_in && !a->keeper && in->tcp.ack &&
+	return h && h->silence && is_before(d->heard, h->silence) && !a->sent_in && !a->keeper && in->tcp.ack &&
 	       bpf_ntohl(in->tcp.ack_seq) - tcp->write_seq - 1 < BEHIND_ACK;
 }
 
@@ -117,12 +117,12 @@ static __always_inline bool may_speak(struct bpf_sock *sk)
 	if (!s || !s->lease || !h || !h->heard)
 		return true;
 	bool is_cut_off = now - h->heard > s->lease;
-	if (!is_cut_off && !h->since)
+	if (!is_cut_off && !h->silence)
 		return true;
 	const struct door *d = door_behind(sk);
 	if (!d)
 		return true;
-	if (h->since && is_before(d->heard, h->since))
+	if (h->silence && is_before(d->heard, h->silence))
 		return false;
 	return !is_cut_off || now - d->heard <= (s->lease < CLIENT_LEASE ? CLIENT_LEASE : s->lease);
 }

@@ -7,11 +7,11 @@
 #define BATON_CONNECTION_SERVER_BEGIN_ADMIT_H
 
 #include "connection_server/aware.h"
-#include "connection_server/begin/distributor.h"
 #include "connection_server/begin/hold.h"
 #include "connection_server/begin/probe.h"
 #include "connection_server/begin/timestamp.h"
 #include "connection_server/begin/used_cookies.h"
+#include "connection_server/distributor.h"
 #include "connection_server/find/claim.h"
 #include "connection_server/forwarder.h"
 #include "connection_server/read_request.h"

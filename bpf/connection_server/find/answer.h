@@ -3,7 +3,7 @@
 #ifndef BATON_CONNECTION_SERVER_FIND_ANSWER_H
 #define BATON_CONNECTION_SERVER_FIND_ANSWER_H
 
-#include "connection_server/begin/distributor.h"
+#include "connection_server/distributor.h"
 #include "lccp/seal.h"
 #include "xdp/packet.h"
 

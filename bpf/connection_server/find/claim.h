@@ -8,7 +8,7 @@
 #ifndef BATON_CONNECTION_SERVER_FIND_CLAIM_H
 #define BATON_CONNECTION_SERVER_FIND_CLAIM_H
 
-#include "connection_server/begin/distributor.h"
+#include "connection_server/distributor.h"
 #include "connection_server/find/answer.h"
 #include "connection_server/find/claim_budget.h"
 #include "connection_server/find/local_data_server.h"

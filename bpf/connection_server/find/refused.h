@@ -3,7 +3,7 @@
 #ifndef BATON_CONNECTION_SERVER_FIND_REFUSED_H
 #define BATON_CONNECTION_SERVER_FIND_REFUSED_H
 
-#include "connection_server/begin/distributor.h"
+#include "connection_server/distributor.h"
 #include "connection_server/find/answer.h"
 #include "routing/dispatcher.h"
 

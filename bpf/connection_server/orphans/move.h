@@ -10,7 +10,7 @@
 #ifndef BATON_CONNECTION_SERVER_ORPHANS_MOVE_H
 #define BATON_CONNECTION_SERVER_ORPHANS_MOVE_H
 
-#include "connection_server/begin/distributor.h"
+#include "connection_server/distributor.h"
 #include "connection_server/orphans/keep.h"
 #include "connection_server/tcb.h"
 #include "routing/dispatcher.h"

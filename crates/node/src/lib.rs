@@ -64,7 +64,8 @@ pub enum End {
         /// The number of steps that could not be taken back.
         errors: usize,
     },
-    /// Programs, addresses and settings stay for the next daemon.
+    /// What is in place stays for the next daemon: programs, addresses and settings, or only maps if an interface was
+    /// gone.
     LeftInPlace,
     /// An interface of the node went away and is back: the program is to begin anew ([`begin_anew`]).
     Again,
@@ -80,13 +81,19 @@ pub async fn run(local: LocalNode, fresh: bool) -> Result<End> {
     let mut watch = interface_watch::Watch::begin()?;
     let mut daemon = Daemon::start(local, fresh).await?;
     info!("ready");
-    let ending = match daemon.serve(&mut watch).await? {
-        daemon::Ending::WithoutInterface => daemon.outlast_interface(&mut watch).await?,
-        ending => ending,
+    let (ending, has_interface) = match daemon.serve(&mut watch).await? {
+        daemon::Ending::WithoutInterface => (daemon.outlast_interface(&mut watch).await?, false),
+        ending => (ending, true),
     };
     match ending {
         daemon::Ending::LeaveInPlace => {
-            info!("ended; the packet path stays");
+            if has_interface {
+                info!("ended; the packet path stays");
+            } else {
+                info!(
+                    "ended; the maps stay, programs and addresses were given up with the interface"
+                );
+            }
             return Ok(End::LeftInPlace);
         }
         daemon::Ending::Again => return Ok(End::Again),

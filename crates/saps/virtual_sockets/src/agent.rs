@@ -6,7 +6,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     thread,
     time::Duration,
@@ -22,7 +22,7 @@ use tracing::warn;
 use crate::{
     Counters, Error, Family, Far, Group, RefusedPorts, Result, TakenPort,
     arrivals::{self, port_of},
-    calls::Calls,
+    calls::{Calls, Running},
     options::Setters,
     port::AgentPort,
 };
@@ -55,6 +55,7 @@ pub struct Agent {
     settings: Settings,
     counters: Arc<Counters>,
     refused: Arc<RefusedPorts>,
+    calls: Arc<Running>,
 }
 
 impl Agent {
@@ -93,6 +94,7 @@ impl Agent {
             settings,
             counters: Arc::default(),
             refused: Arc::default(),
+            calls: Arc::default(),
         })
     }
 
@@ -142,6 +144,7 @@ impl Agent {
             refused: Arc::clone(&self.refused),
             setters: Arc::default(),
             listeners,
+            calls: Arc::clone(&self.calls),
         });
         let calls = Calls::new(Arc::clone(&shared), self.port.number());
         let mut ports = Ports::default();
@@ -187,12 +190,10 @@ impl Agent {
         }
     }
 
-    /// Whether a connection that a program made was answered and has not ended yet. This is right only for an agent of
-    /// [`Agent::start_for_calls`]: the counters of ended connections also count those that clients made.
+    /// Whether a connection that a program makes or has made has not ended yet. A program may have ended before its
+    /// connection: what it has written is still on its way.
     pub fn is_busy(&self) -> bool {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let ended = read(&self.counters.finished) + read(&self.counters.reset);
-        read(&self.counters.calls_answered) > ended
+        self.calls.count() > 0
     }
 
     /// Sets the ports that programs cannot bind to from this point on.
@@ -231,6 +232,7 @@ pub(crate) struct Shared<F> {
     pub counters: Arc<Counters>,
     pub refused: Arc<RefusedPorts>,
     pub setters: Arc<Setters>,
+    pub calls: Arc<Running>,
     /// All listeners of this node's programs.
     pub listeners: watch::Receiver<Vec<AppListener>>,
 }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -27,6 +30,30 @@ pub(crate) struct Calls<F> {
     shared: Arc<Shared<F>>,
     port: u16,
     begun: Arc<Mutex<HashMap<u64, Begun>>>,
+}
+
+/// The number of calls whose tasks run.
+#[derive(Debug, Default)]
+pub(crate) struct Running(AtomicUsize);
+
+impl Running {
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn begin(self: &Arc<Self>) -> OneRunning {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        OneRunning(Arc::clone(self))
+    }
+}
+
+/// A call whose task runs, until this is dropped.
+struct OneRunning(Arc<Running>);
+
+impl Drop for OneRunning {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 struct Begun {
@@ -57,7 +84,9 @@ impl<F: Far> Calls<F> {
         }
         let (shared, port) = (Arc::clone(&self.shared), self.port);
         let begun = Arc::clone(&self.begun);
+        let running = shared.calls.begin();
         tokio::spawn(async move {
+            let _running = running;
             let joined = serve(&shared, call, port, ended).await;
             if let Some((local, stream, _known)) = joined {
                 relay(local, stream, &shared.counters).await;

@@ -3,8 +3,8 @@
  * The distributor: sends a client's packet to a data server inside a message. ADOPT (DM1) moves the connection there;
  * FORWARD and CLAIM are sent in the same way.
  */
-#ifndef BATON_CONNECTION_SERVER_BEGIN_DISTRIBUTOR_H
-#define BATON_CONNECTION_SERVER_BEGIN_DISTRIBUTOR_H
+#ifndef BATON_CONNECTION_SERVER_DISTRIBUTOR_H
+#define BATON_CONNECTION_SERVER_DISTRIBUTOR_H
 
 #include "connection_server/reply.h"
 #include "connection_server/tcb.h"
