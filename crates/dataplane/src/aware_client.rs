@@ -15,7 +15,7 @@ use libbpf_rs::{
     MapCore as _, MapFlags, MapHandle,
     skel::{OpenSkel as _, SkelBuilder as _},
 };
-use zerocopy::{FromBytes as _, IntoBytes as _};
+use zerocopy::IntoBytes as _;
 
 use crate::{
     Error, Pins,
@@ -24,10 +24,14 @@ use crate::{
         attach,
         load::{collect_messages, explain, load_error},
     },
+    maps::{map_error, per_cpu, read},
     sys::{self, Hook},
 };
 
 skeleton!(skeleton, "/client.skel.rs");
+
+/// The map of counters.
+const COUNTERS: &str = "client_counters";
 
 /// A network of IPv4: an address in it and its mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,15 +177,19 @@ impl ClientPins {
     /// connection server again. After an error nothing is attached.
     ///
     /// # Errors
-    /// [`Error::Load`], [`Error::Pins`], [`Error::Map`], [`Error::AttachSockets`], [`Error::Attach`].
+    /// [`Error::Load`], [`Error::Pins`], [`Error::Map`], [`Error::AttachGroup`], [`Error::Attach`].
     pub fn attach(&self, group: &Path, options: &ClientOptions) -> Result<(), Error> {
         Pins::new(&self.directory).prepare()?;
         let programs = ClientPrograms::load(options)?;
-        let sockets = |cause| Error::AttachSockets { cause };
-        let group = File::open(group).map_err(sockets)?;
+        let in_group = |cause| Error::AttachGroup {
+            program: "client_events",
+            group: group.to_owned(),
+            cause,
+        };
+        let opened = File::open(group).map_err(in_group)?;
 
         self.detach()?;
-        let attached = self.attach_to(&group, &programs, options);
+        let attached = self.attach_to((&opened, group), &programs, options);
         if attached.is_err() {
             // The error that led here is the one to report.
             let _ = self.detach();
@@ -191,11 +199,10 @@ impl ClientPins {
 
     fn attach_to(
         &self,
-        group: &File,
+        (opened, group): (&File, &Path),
         programs: &ClientPrograms,
         options: &ClientOptions,
     ) -> Result<(), Error> {
-        let sockets = |cause| Error::AttachSockets { cause };
         fs::create_dir_all(&self.directory).map_err(|cause| self.failed(cause))?;
         let pin = |object: BorrowedFd<'_>, name: &str| {
             sys::pin(object, &self.directory.join(name)).map_err(|cause| self.failed(cause))
@@ -209,9 +216,14 @@ impl ClientPins {
             cause,
         })?;
         pin(way.as_fd(), "way")?;
-        let target = group.as_raw_fd().cast_unsigned();
+        let target = opened.as_raw_fd().cast_unsigned();
         let events = sys::link_create(programs.events.as_fd(), target, Hook::SocketEvents);
-        pin(events.map_err(sockets)?.as_fd(), "events")?;
+        let events = events.map_err(|cause| Error::AttachGroup {
+            program: "client_events",
+            group: group.to_owned(),
+            cause,
+        })?;
+        pin(events.as_fd(), "events")?;
         pin(programs.counters.as_fd(), "counters")
     }
 
@@ -235,7 +247,7 @@ impl ClientPins {
         if !path.try_exists().map_err(|cause| self.failed(cause))? {
             return Ok(None);
         }
-        let map = MapHandle::from_pinned_path(path).map_err(|error| unread(&error))?;
+        let map = MapHandle::from_pinned_path(path).map_err(|error| map_error(COUNTERS, error))?;
         sums(&map).map(Some)
     }
 
@@ -252,22 +264,11 @@ fn word(address: Ipv4Addr) -> u32 {
     u32::from_ne_bytes(address.octets())
 }
 
-fn unread(reason: &dyn ToString) -> Error {
-    Error::Map {
-        map: "client_counters",
-        reason: reason.to_string(),
-    }
-}
-
 /// The counters of all processors together.
 fn sums(map: &MapHandle) -> Result<Vec<(String, u64)>, Error> {
-    let values = map.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
-    let values = values.map_err(|error| unread(&error))?;
-    let values = values.ok_or_else(|| unread(&"it is empty"))?;
     let mut sums = [0u64; size_of::<ClientCounters>() / size_of::<u64>()];
-    for value in &values {
-        let one = ClientCounters::ref_from_prefix(value);
-        let (one, _) = one.map_err(|_| unread(&"another version of baton made it"))?;
+    for value in per_cpu(COUNTERS, map, 0)? {
+        let one: ClientCounters = read(COUNTERS, &value)?;
         for (sum, value) in sums.iter_mut().zip(one.value) {
             *sum += value;
         }

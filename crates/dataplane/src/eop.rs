@@ -12,7 +12,7 @@ use std::{
 
 use baton_abi::{EOP_COUNTER_NAMES, EOP_COUNTERS};
 use libbpf_rs::{
-    MapCore as _, MapFlags, MapHandle, libbpf_sys as raw,
+    MapHandle, libbpf_sys as raw,
     skel::{OpenSkel as _, SkelBuilder as _},
 };
 
@@ -23,6 +23,7 @@ use crate::{
         load::{collect_messages, explain},
         pins::Pins,
     },
+    maps::{map_error, per_cpu, read},
     sys::{self, Hook},
 };
 
@@ -125,31 +126,23 @@ impl EopPins {
     /// # Errors
     /// [`Error::Map`].
     pub fn counters(&self) -> Result<Option<Vec<(String, u64)>>, Error> {
-        let failed = |reason: String| Error::Map {
-            map: "eop_counters",
-            reason,
-        };
+        const MAP: &str = "eop_counters";
         let path = self.directory.join("counters");
         if !path.try_exists().map_err(|cause| self.failed(cause))? {
             return Ok(None);
         }
-        let map = MapHandle::from_pinned_path(path).map_err(|error| failed(error.to_string()))?;
+        let map = MapHandle::from_pinned_path(path).map_err(|error| map_error(MAP, error))?;
         let mut counters = Vec::new();
         for (name, index) in EOP_COUNTER_NAMES {
             // The last enumerator is their number.
             if *index == EOP_COUNTERS {
                 continue;
             }
-            let name = name.to_lowercase();
-            let values = map.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY);
-            let values = values.map_err(|error| failed(error.to_string()))?;
-            let values = values.ok_or_else(|| failed(format!("{name} is not there")))?;
-            let sum = values
-                .iter()
-                .filter_map(|value| value.first_chunk::<8>())
-                .map(|value| u64::from_ne_bytes(*value))
-                .sum();
-            counters.push((name, sum));
+            let mut sum = 0;
+            for value in per_cpu(MAP, &map, *index)? {
+                sum += read::<u64>(MAP, &value)?;
+            }
+            counters.push((name.to_lowercase(), sum));
         }
         Ok(Some(counters))
     }
