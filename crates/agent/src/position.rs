@@ -27,9 +27,20 @@ sockopt_impl!(
     QueueSeq, GetOnly, libc::IPPROTO_TCP, libc::TCP_QUEUE_SEQ, u32
 );
 
-/// Returns the sequence numbers of the next byte that this end will write, and of the next byte that it expects. Needs
-/// CAP_NET_ADMIN.
-pub fn next_bytes(socket: &impl AsFd) -> io::Result<(u32, u32)> {
+/// Where a connection is.
+#[derive(Clone, Copy, Debug)]
+pub struct Position {
+    /// The sequence number of the next byte that this end will write.
+    pub send: u32,
+    /// The sequence number of the next byte that this end expects.
+    pub receive: u32,
+}
+
+/// Returns where the connection of a socket is. Needs CAP_NET_ADMIN.
+///
+/// # Errors
+/// That of setsockopt() or getsockopt(). The socket may then still be in repair mode.
+pub fn of(socket: &impl AsFd) -> io::Result<Position> {
     setsockopt(socket, Repair, &1)?;
     let behind =
         |queue| setsockopt(socket, RepairQueue, &queue).and_then(|()| getsockopt(socket, QueueSeq));
@@ -38,5 +49,8 @@ pub fn next_bytes(socket: &impl AsFd) -> io::Result<(u32, u32)> {
     // Repair mode clears this when it ends, and no server could bind to the port while this connection exists.
     setsockopt(socket, ReuseAddr, &true)?;
     off?;
-    Ok((send?, receive?))
+    Ok(Position {
+        send: send?,
+        receive: receive?,
+    })
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use baton_abi::{DOOR_BROKEN, DOOR_NOBODY, Door, HaveRead, Kept, NO_POOL, READ_SWITCHES, TcbKey};
-use baton_agent::position::next_bytes;
+use baton_agent::position;
 use baton_agent::reader::{Counters, Lead, Program, Reader, Route, Store};
 use baton_core::rules::Request;
 use baton_net::client_frame::Segment;
@@ -134,7 +134,7 @@ impl Program for Fake {
 
 /// Returns the sequence number that the kernel expects next of the client, less what waits to be read.
 fn begin_of(socket: BorrowedFd<'_>) -> u32 {
-    let (_, next) = next_bytes(&socket).unwrap();
+    let next = position::of(&socket).unwrap().receive;
     let mut bytes = [MaybeUninit::uninit(); 1 << 12];
     let waits = SockRef::from(&socket).peek(&mut bytes).unwrap_or(0);
     next.wrapping_sub(waits as u32)
@@ -472,7 +472,7 @@ fn a_server_can_bind_to_the_port_of_a_connection_that_was_looked_at() {
     let at = server.local_addr().unwrap();
     let _client = std::net::TcpStream::connect(at).unwrap();
     let (connection, _) = server.accept().unwrap();
-    next_bytes(&connection).unwrap();
+    position::of(&connection).unwrap();
     drop(server);
     // A listener of the standard library shares its port with connections that allow it (SO_REUSEADDR).
     std::net::TcpListener::bind(at).unwrap();

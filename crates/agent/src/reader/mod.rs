@@ -48,7 +48,7 @@ pub use self::store::Store;
 use self::verdict::{Extent, LONGEST, Verdict, hide_http2, judge, requests};
 use crate::client::{Ends, Services};
 use crate::listener::Listener;
-use crate::position;
+use crate::position::{self, Position};
 
 /// The program has to let a connection go on within this time.
 const GIVES_UP: Duration = Duration::from_secs(3);
@@ -331,8 +331,8 @@ struct Connection {
 /// All that has come from the request's first byte on.
 struct Come {
     text: Vec<u8>,
-    /// Sequence number of the byte that the client is to get next, and the one behind all that has come.
-    next: (u32, u32),
+    /// Where the connection is behind all that has come.
+    position: Position,
 }
 
 impl Come {
@@ -340,8 +340,8 @@ impl Come {
     fn has_ended(&self, begin: u32) -> Option<bool> {
         // The text fits in a receive buffer, so its length fits in 32 bits.
         match self
-            .next
-            .1
+            .position
+            .receive
             .wrapping_sub(begin)
             .wrapping_sub(self.text.len() as u32)
         {
@@ -464,12 +464,12 @@ impl Connection {
 
     /// Returns what has come, and leaves it in the socket.
     fn look(&self) -> io::Result<Come> {
-        let next = position::next_bytes(&self.client)?;
-        let mut text = vec![0; next.1.wrapping_sub(self.begin) as usize];
+        let position = position::of(&self.client)?;
+        let mut text = vec![0; position.receive.wrapping_sub(self.begin) as usize];
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
         let bytes = recv(self.client.as_raw_fd(), &mut text, flags)?;
         text.truncate(bytes);
-        Ok(Come { text, next })
+        Ok(Come { text, position })
     }
 
     /// Sends the request to the program until the connection goes on, with this host's server or another data server.
@@ -491,12 +491,12 @@ impl Connection {
                 return self.answer(Answer::Nobody).await;
             }
             if let Some(has_ended) = come.has_ended(self.begin) {
-                read.end = come.next.1;
+                read.end = come.position.receive;
                 self.program.tell(self.client.as_fd(), &read)?;
                 if let Some(head) = come.text.get_mut(..read.head as usize) {
                     hide_http2(head);
                 }
-                let stream = self.stream(&door, come.next.0);
+                let stream = self.stream(&door, come.position.send);
                 given = frames(&stream, self.begin, &come, has_ended);
                 // If there is no room for the file, what is kept is lost with this process.
                 if let Err(error) = self.store.put(&self.flow, &given) {
@@ -581,7 +581,7 @@ fn frames(stream: &Stream, begin: u32, come: &Come, has_ended: bool) -> Given {
     }
     Given {
         frames,
-        end: come.next.1,
+        end: come.position.receive,
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use super::ordered::Opened;
 use super::{Found, Witness};
 use crate::pass::{pass_both_ways, read_away};
-use crate::position;
+use crate::position::{self, Position};
 
 /// Passes on what the client does not have yet of the response, whose first byte is at `start`, and whatever follows
 /// the response. The client's socket says how much the client has.
@@ -30,7 +30,10 @@ pub(super) async fn pass_on(
     let Opened { server, read } = opened;
     client.set_nodelay(true)?;
     // The length is below 4 GiB, and what is skipped too: the difference of two sequence numbers is exact.
-    let (next, asked) = position::next_bytes(&client)?;
+    let Position {
+        send: next,
+        receive: asked,
+    } = position::of(&client)?;
     let skip = u64::from(next.wrapping_sub(start));
     if skip > found.length {
         return Err(io::Error::other(
