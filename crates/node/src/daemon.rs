@@ -275,7 +275,7 @@ impl Daemon {
 
     /// Reacts to events until a signal ends the daemon or an interface is gone. Errors of single events are logged: a
     /// running node keeps running.
-    pub async fn serve(&mut self, interface: &mut interface_watch::Watch) -> Result<Ending> {
+    pub async fn serve(&mut self, interface: &mut interface_watch::Watch) -> Ending {
         let mut beat = ticker(self.local.config.cluster.hello);
         let mut sweep = ticker(SWEEP);
         let mut release = ticker(RELEASE);
@@ -289,12 +289,12 @@ impl Daemon {
         loop {
             tokio::select! {
                 told = self.signals.next() => match told {
-                    SignalEvent::End(ending) => return Ok(ending),
+                    SignalEvent::End(ending) => return ending,
                     SignalEvent::Reload => self.reload_unasked().await,
                 },
                 () = interface.news() => {
                     if !self.local.has_its_interfaces().await {
-                        return Ok(Ending::WithoutInterface);
+                        return Ending::WithoutInterface;
                     }
                 }
                 Some((request, reply)) = self.incoming.calls.recv() => {

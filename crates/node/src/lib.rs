@@ -81,8 +81,8 @@ pub async fn run(local: LocalNode, fresh: bool) -> Result<End> {
     let mut watch = interface_watch::Watch::begin()?;
     let mut daemon = Daemon::start(local, fresh).await?;
     info!("ready");
-    let (ending, has_interface) = match daemon.serve(&mut watch).await? {
-        daemon::Ending::WithoutInterface => (daemon.outlast_interface(&mut watch).await?, false),
+    let (ending, has_interface) = match daemon.serve(&mut watch).await {
+        daemon::Ending::WithoutInterface => (daemon.outlast_interface(&mut watch).await, false),
         ending => (ending, true),
     };
     match ending {

@@ -110,7 +110,7 @@ impl LocalNode {
 impl Daemon {
     /// Gives up programs and cluster addresses after an interface has gone, and waits until all interfaces are back or
     /// the node is told to end.
-    pub(crate) async fn outlast_interface(&mut self, watch: &mut Watch) -> Result<Ending> {
+    pub(crate) async fn outlast_interface(&mut self, watch: &mut Watch) -> Ending {
         let gone = report_gone(&self.local).await;
         self.stop_failover();
         // Addresses go before programs: a data server without its program would answer with RSTs.
@@ -189,12 +189,12 @@ pub async fn until_back(
     signals: &mut Signals,
     watch: &mut Watch,
     started: Instant,
-) -> Result<Ending> {
+) -> Ending {
     let since = Instant::now();
     loop {
         tokio::select! {
             told = signals.next() => if let SignalEvent::End(ending) = told {
-                return Ok(ending);
+                return ending;
             },
             Some((request, reply)) = calls.recv() => {
                 let seconds = since.elapsed().as_secs();
@@ -211,7 +211,7 @@ pub async fn until_back(
             () = watch.news() => {
                 if local.could_begin().await {
                     info!("{}: starts again", are_back(&local.interface_names()));
-                    return Ok(Ending::Again);
+                    return Ending::Again;
                 }
                 // More interfaces may go meanwhile, and some may come back earlier than the rest.
                 let missing = local.missing_interfaces().await;

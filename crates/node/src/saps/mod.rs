@@ -97,7 +97,7 @@ pub async fn run(local: LocalNode, fresh: bool) -> Result<End> {
         _lock: lock,
     };
     info!("ready");
-    let ending = daemon.serve(&mut calls, &mut signals, &mut watch).await?;
+    let ending = daemon.serve(&mut calls, &mut signals, &mut watch).await;
     if ending == Ending::LeaveInPlace {
         info!("ended; the addresses stay");
         return Ok(End::LeftInPlace);
@@ -122,7 +122,7 @@ pub async fn run(local: LocalNode, fresh: bool) -> Result<End> {
             &mut watch,
             started,
         )
-        .await?
+        .await
         {
             Ending::Again => return Ok(End::Again),
             Ending::LeaveInPlace => return Ok(End::LeftInPlace),
@@ -210,16 +210,16 @@ impl Daemon {
         calls: &mut mpsc::Receiver<Call>,
         signals: &mut Signals,
         watch: &mut interface_watch::Watch,
-    ) -> Result<Ending> {
+    ) -> Ending {
         loop {
             tokio::select! {
                 () = watch.news(), if matches!(self.part, Part::Io(_)) => {
                     if !self.local.has_its_interfaces().await {
-                        return Ok(Ending::WithoutInterface);
+                        return Ending::WithoutInterface;
                     }
                 }
                 told = signals.next() => match told {
-                    SignalEvent::End(ending) => return Ok(ending),
+                    SignalEvent::End(ending) => return ending,
                     SignalEvent::Reload => match self.reload() {
                         Ok(message) => info!("{message}"),
                         Err(error) => warn!("not reloaded: {error:#}"),
