@@ -56,9 +56,10 @@ pub(crate) async fn pass_both_ways(
     // The kernel reports a RST only once. If it was reported to the one who writes, the one who reads sees an end in
     // order.
     let broken = OnceLock::new();
+    let answered = OnceLock::new();
     let requests = async {
         match pass(client, server, REQUESTS).await {
-            Err(error) if has_ended(server) => {
+            Err(error) if has_ended(server) && answered.get().is_none() => {
                 let _ = broken.set(error); // it was empty: nobody else sets it
                 pending().await
             }
@@ -74,6 +75,7 @@ pub(crate) async fn pass_both_ways(
         if passed < owed {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        let _ = answered.set(()); // it was empty: nobody else sets it
         SockRef::from(client).shutdown(Shutdown::Write)
     };
     tokio::try_join!(requests, responses)?;
@@ -229,6 +231,27 @@ mod tests {
         let (ended, is_cut_short, ..) = tokio::join!(between, asks, refuses, hears);
         ended.unwrap_err();
         assert!(is_cut_short);
+    }
+
+    /// A server that has answered and ended its side may close its socket while the client still sends: then the client
+    /// is told by a RST.
+    #[tokio::test]
+    async fn a_server_that_breaks_off_behind_its_end_ends_it() {
+        let (mut client, to_client) = pair().await;
+        let (mut server, to_server) = pair().await;
+        let between = tokio::spawn(async move { pass_both_ways(&to_client, &to_server, 0).await });
+        client.write_all(&bytes(300_000)).await.unwrap();
+        server.read_exact(&mut [0; 1000]).await.unwrap();
+        server.write_all(b"no").await.unwrap();
+        server.shutdown().await.unwrap();
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).await.unwrap();
+        assert_eq!(answer, b"no");
+        // Not all of the request was read, so the kernel sends a RST.
+        drop(server);
+        let asks = async { while client.write_all(&bytes(100_000)).await.is_ok() {} };
+        let (ended, ()) = tokio::join!(between, asks);
+        ended.unwrap().unwrap_err();
     }
 
     #[tokio::test]

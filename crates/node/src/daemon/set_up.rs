@@ -101,15 +101,8 @@ impl Daemon {
             let addresses = tables::data_server_addresses(config);
             self.tables.assign_slots(now, &addresses)?;
         }
-        self.tables.write_settings(&self.dataplane, &self.local)?;
-        keys::write(&self.dataplane, &self.messenger.keys, config)?;
         let held = self.deconfigured.held(config, &self.local.me.name)?;
-        let services = if roles.is_cs() || roles.is_switch() {
-            services_with_places(config.services.iter())?
-        } else {
-            held.clone()
-        };
-        self.tables.write_services(&self.dataplane, &services)?;
+        // The relay resets connections that are to none of its services, so it knows them before the programs know it.
         if let Some(relay) = self
             .data_server
             .as_ref()
@@ -117,6 +110,14 @@ impl Daemon {
         {
             relay.serve(held.iter().map(|(at, _)| *at));
         }
+        self.tables.write_settings(&self.dataplane, &self.local)?;
+        keys::write(&self.dataplane, &self.messenger.keys, config)?;
+        let services = if roles.is_cs() || roles.is_switch() {
+            services_with_places(config.services.iter())?
+        } else {
+            held.clone()
+        };
+        self.tables.write_services(&self.dataplane, &services)?;
         let resumable: Vec<_> = (held.iter())
             .filter(|(_, service)| service.resumes())
             .map(|(at, _)| *at)

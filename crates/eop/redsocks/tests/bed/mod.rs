@@ -44,7 +44,8 @@ pub fn front(
         plain: Plain::Relay,
         key,
         redirected_only,
-        patience: Duration::from_millis(200),
+        // Longer than any pause of a busy machine: every client speaks at once.
+        patience: Duration::from_secs(60),
     })
     .unwrap();
     let (at, counters) = (front.local_addr().unwrap(), front.counters());

@@ -111,7 +111,6 @@ fn a_reset_of_one_end_is_one_of_the_other() {
     let mut stream = bed.connect("10.88.0.100:8002");
     stream.write_all(b"unread").unwrap();
     assert_eq!(deaf.line(), "deaf");
-    thread::sleep(Duration::from_millis(100));
     deaf.0.kill().unwrap();
     let error = stream.read(&mut [0]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);

@@ -49,6 +49,8 @@ def serve(c, peer):
         except OSError as error:
             print("error", error.errno, flush=True)
     elif what == "deaf":
+        # The first bytes have arrived, and stay unread.
+        c.recv(1, socket.MSG_PEEK)
         print("deaf", flush=True)
         sys.stdin.readline()
         total = 0
