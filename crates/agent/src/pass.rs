@@ -1,11 +1,10 @@
 //! Passes on the bytes between a client and its server, both of them sockets. The bytes go from one to the other within
 //! the kernel (splice(2)), without a copy.
 
-use std::future::pending;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::sync::OnceLock;
+use std::pin::pin;
 
 use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
 use nix::sys::socket::{MsgFlags, recv};
@@ -53,32 +52,32 @@ pub(crate) async fn pass_both_ways(
     server: &TcpStream,
     owed: u64,
 ) -> io::Result<()> {
-    // The kernel reports a RST only once. If it was reported to the one who writes, the one who reads sees an end in
-    // order.
-    let broken = OnceLock::new();
-    let answered = OnceLock::new();
-    let requests = async {
-        match pass(client, server, REQUESTS).await {
-            Err(error) if has_ended(server) && answered.get().is_none() => {
-                let _ = broken.set(error); // it was empty: nobody else sets it
-                pending().await
+    let end = |side: &TcpStream| SockRef::from(side).shutdown(Shutdown::Write);
+    let end_responses = |passed: u64| match passed < owed {
+        true => Err(io::ErrorKind::UnexpectedEof.into()),
+        false => end(client),
+    };
+    let mut requests = pin!(pass(client, server, REQUESTS));
+    let mut responses = pin!(pass(server, client, RESPONSES));
+    tokio::select! {
+        passed = &mut responses => {
+            end_responses(passed?)?;
+            requests.await?;
+            end(server)?;
+        }
+        passed = &mut requests => match passed {
+            Err(error) if has_ended(server) => {
+                // The kernel reports a RST only once, so what comes of the server now may seem to end in order.
+                let _ = responses.await;
+                return Err(error);
             }
-            passed => passed?,
-        };
-        SockRef::from(server).shutdown(Shutdown::Write)
-    };
-    let responses = async {
-        let passed = pass(server, client, RESPONSES).await?;
-        if let Some(error) = broken.get() {
-            return Err(error.kind().into());
-        }
-        if passed < owed {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let _ = answered.set(()); // it was empty: nobody else sets it
-        SockRef::from(client).shutdown(Shutdown::Write)
-    };
-    tokio::try_join!(requests, responses)?;
+            passed => {
+                passed?;
+                end(server)?;
+                end_responses(responses.await?)?;
+            }
+        },
+    }
     end_in_order(client);
     end_in_order(server);
     Ok(())
