@@ -22,7 +22,7 @@ use tracing::warn;
 use crate::{
     Counters, Error, Family, Far, Group, RefusedPorts, Result, TakenPort,
     arrivals::{self, port_of},
-    calls::{Calls, Running},
+    calls::{BegunCalls, Calls},
     options::Setters,
     port::AgentPort,
 };
@@ -55,7 +55,7 @@ pub struct Agent {
     settings: Settings,
     counters: Arc<Counters>,
     refused: Arc<RefusedPorts>,
-    calls: Arc<Running>,
+    begun: Arc<BegunCalls>,
 }
 
 impl Agent {
@@ -94,7 +94,7 @@ impl Agent {
             settings,
             counters: Arc::default(),
             refused: Arc::default(),
-            calls: Arc::default(),
+            begun: Arc::default(),
         })
     }
 
@@ -144,9 +144,12 @@ impl Agent {
             refused: Arc::clone(&self.refused),
             setters: Arc::default(),
             listeners,
-            calls: Arc::clone(&self.calls),
         });
-        let calls = Calls::new(Arc::clone(&shared), self.port.number());
+        let calls = Calls::new(
+            Arc::clone(&shared),
+            Arc::clone(&self.begun),
+            self.port.number(),
+        );
         let mut ports = Ports::default();
         // The first look finds the programs that listened before this agent began.
         let mut look = true;
@@ -193,7 +196,7 @@ impl Agent {
     /// Whether a connection that a program makes or has made has not ended yet. A program may have ended before its
     /// connection: what it has written is still on its way.
     pub fn is_busy(&self) -> bool {
-        self.calls.count() > 0
+        !self.begun.is_empty()
     }
 
     /// Sets the ports that programs cannot bind to from this point on.
@@ -232,7 +235,6 @@ pub(crate) struct Shared<F> {
     pub counters: Arc<Counters>,
     pub refused: Arc<RefusedPorts>,
     pub setters: Arc<Setters>,
-    pub calls: Arc<Running>,
     /// All listeners of this node's programs.
     pub listeners: watch::Receiver<Vec<AppListener>>,
 }

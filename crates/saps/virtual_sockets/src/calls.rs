@@ -2,10 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -23,36 +20,26 @@ use crate::{
 const TELL_AGAIN: Duration = Duration::from_millis(5);
 const TELLINGS: u32 = 8;
 
-/// The calls that wait for their far end, and those that were answered, until their connections end. An answered call
-/// is kept because the agent may hear of a retransmitted SYN only after its answer, and that SYN must begin nothing
-/// new.
+/// Serves the connections that programs make.
 pub(crate) struct Calls<F> {
     shared: Arc<Shared<F>>,
     port: u16,
-    begun: Arc<Mutex<HashMap<u64, Begun>>>,
+    begun: Arc<BegunCalls>,
 }
 
-/// The number of calls whose tasks run.
-#[derive(Debug, Default)]
-pub(crate) struct Running(AtomicUsize);
+/// The calls that wait for their far end, and those that were answered, until their connections end. An answered call
+/// is kept because the agent may hear of a retransmitted SYN only after its answer, and that SYN must begin nothing
+/// new.
+#[derive(Default)]
+pub(crate) struct BegunCalls(Mutex<HashMap<u64, Begun>>);
 
-impl Running {
-    pub fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+impl BegunCalls {
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
     }
 
-    fn begin(self: &Arc<Self>) -> OneRunning {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        OneRunning(Arc::clone(self))
-    }
-}
-
-/// A call whose task runs, until this is dropped.
-struct OneRunning(Arc<Running>);
-
-impl Drop for OneRunning {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Begun>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -63,11 +50,11 @@ struct Begun {
 }
 
 impl<F: Far> Calls<F> {
-    pub fn new(shared: Arc<Shared<F>>, port: u16) -> Self {
+    pub fn new(shared: Arc<Shared<F>>, begun: Arc<BegunCalls>, port: u16) -> Self {
         Self {
             shared,
             port,
-            begun: Arc::default(),
+            begun,
         }
     }
 
@@ -75,7 +62,7 @@ impl<F: Far> Calls<F> {
     pub fn begin(&self, call: AppCall) {
         let (sender, ended) = oneshot::channel();
         {
-            let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut begun = self.begun.lock();
             if (begun.get(&call.cookie)).is_some_and(|known| known.seq == call.seq) {
                 return;
             }
@@ -84,14 +71,12 @@ impl<F: Far> Calls<F> {
         }
         let (shared, port) = (Arc::clone(&self.shared), self.port);
         let begun = Arc::clone(&self.begun);
-        let running = shared.calls.begin();
         tokio::spawn(async move {
-            let _running = running;
             let joined = serve(&shared, call, port, ended).await;
             if let Some((local, stream, _known)) = joined {
                 relay(local, stream, &shared.counters).await;
             }
-            let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut begun = begun.lock();
             if (begun.get(&call.cookie)).is_some_and(|known| known.seq == call.seq) {
                 begun.remove(&call.cookie);
             }
@@ -100,7 +85,7 @@ impl<F: Far> Calls<F> {
 
     /// Ends a call whose socket has given up, or knows that it was refused.
     pub fn end(&self, cookie: u64) {
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut begun = self.begun.lock();
         begun.remove(&cookie);
     }
 }
