@@ -173,6 +173,7 @@ impl Daemon {
         if roles.is_switch() {
             self.tables.assign_slots(now, &addresses)?;
         }
+        self.tables.forget_senders(&self.local.config);
         for (address, hop) in next_hops::look(&self.local.netlink, &addresses).await {
             self.tables.write_hop(
                 &self.dataplane,

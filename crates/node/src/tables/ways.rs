@@ -25,6 +25,12 @@ impl Tables {
             .assign(now, addresses.iter().map(|address| Address::from(*address)))?)
     }
 
+    /// Forgets the MAC addresses of connection servers that have left the configuration. The program hears of it with
+    /// the next way that is written.
+    pub fn forget_senders(&mut self, config: &Config) {
+        (self.senders).retain(|address, _| is_connection_server(config, *address));
+    }
+
     /// Writes the way to another node, or notes that there is none. Then the entry in the map stays for the node's
     /// connections: the way may come back, and their packets would have nowhere else to go.
     pub fn write_hop(
@@ -48,7 +54,7 @@ impl Tables {
         let is_cs = is_connection_server(&local.config, address);
         if let Some(server) = dataplane.as_data_server() {
             server.set_peer(address, &way)?;
-            self.write_sender(server, address, &way, &local.config)?;
+            self.write_sender(server, address, &way, is_cs)?;
         }
         // Clients' packets go to another connection server inside messages, because it would take a bare packet for one
         // of its own.
@@ -122,17 +128,14 @@ impl Tables {
     }
 
     /// Notes a connection server's MAC address, if no router is between, and tells the program all of these: frames
-    /// from them that hold no message may be clients' packets that were forwarded. Those that have left the
-    /// configuration are forgotten.
+    /// from them that hold no message may be clients' packets that were forwarded.
     fn write_sender(
         &mut self,
         server: &baton_dataplane::DataServer,
         address: Ipv4Addr,
         way: &DataServer,
-        config: &Config,
+        is_cs: bool,
     ) -> Result<()> {
-        (self.senders).retain(|known, _| is_connection_server(config, *known));
-        let is_cs = is_connection_server(config, address);
         if is_cs && u32::from(way.flags) & DATA_SERVER_ROUTED == 0 {
             self.senders.insert(address, way.mac);
         } else {
