@@ -2,11 +2,9 @@
 //! where it is. A client host is no node, and has neither the cluster's configuration nor its key.
 
 use std::{
-    fs::{self, File},
-    io,
     mem::MaybeUninit,
     net::{Ipv4Addr, SocketAddrV4},
-    os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
@@ -18,13 +16,14 @@ use libbpf_rs::{
 use zerocopy::IntoBytes as _;
 
 use crate::{
-    Error, Pins,
+    Error,
     kernel::Part,
     loading::{
         attach,
         load::{collect_messages, explain, load_error},
+        standalone::{OpenGroup, StandalonePins},
     },
-    maps::{map_error, per_cpu, read},
+    maps::{per_cpu, read},
     sys::{self, Hook},
 };
 
@@ -160,16 +159,14 @@ impl ClientPrograms {
     }
 }
 
-/// Where the attached programs are found again.
+/// The directory in which the programs and their counters are pinned.
 #[derive(Clone, Debug)]
-pub struct ClientPins {
-    directory: PathBuf,
-}
+pub struct ClientPins(StandalonePins);
 
 impl ClientPins {
     /// Names a directory in a BPF file system.
     pub const fn at(directory: PathBuf) -> Self {
-        Self { directory }
+        Self(StandalonePins::at(directory))
     }
 
     /// Loads the programs and attaches them, to the sockets of `group`, a directory of cgroup v2, and to the
@@ -179,52 +176,24 @@ impl ClientPins {
     /// # Errors
     /// [`Error::Load`], [`Error::Pins`], [`Error::Map`], [`Error::AttachGroup`], [`Error::Attach`].
     pub fn attach(&self, group: &Path, options: &ClientOptions) -> Result<(), Error> {
-        Pins::new(&self.directory).prepare()?;
+        self.0.prepare()?;
         let programs = ClientPrograms::load(options)?;
-        let in_group = |cause| Error::AttachGroup {
-            program: "client_events",
-            group: group.to_owned(),
-            cause,
-        };
-        let opened = File::open(group).map_err(in_group)?;
-
-        self.detach()?;
-        let attached = self.attach_to((&opened, group), &programs, options);
-        if attached.is_err() {
-            // The error that led here is the one to report.
-            let _ = self.detach();
-        }
-        attached
-    }
-
-    fn attach_to(
-        &self,
-        (opened, group): (&File, &Path),
-        programs: &ClientPrograms,
-        options: &ClientOptions,
-    ) -> Result<(), Error> {
-        fs::create_dir_all(&self.directory).map_err(|cause| self.failed(cause))?;
-        let pin = |object: BorrowedFd<'_>, name: &str| {
-            sys::pin(object, &self.directory.join(name)).map_err(|cause| self.failed(cause))
-        };
+        let group = OpenGroup::open(group, "client_events")?;
         // The program at egress is attached first. It acts only on connections that the other program has seen begin.
-        let way = sys::link_create(programs.way.as_fd(), options.interface, Hook::TcxEgress);
-        let way = way.map_err(|cause| Error::Attach {
-            program: "client_way",
-            interface: options.interface,
-            hint: attach::tcx_hint(&cause),
-            cause,
-        })?;
-        pin(way.as_fd(), "way")?;
-        let target = opened.as_raw_fd().cast_unsigned();
-        let events = sys::link_create(programs.events.as_fd(), target, Hook::SocketEvents);
-        let events = events.map_err(|cause| Error::AttachGroup {
-            program: "client_events",
-            group: group.to_owned(),
-            cause,
-        })?;
-        pin(events.as_fd(), "events")?;
-        pin(programs.counters.as_fd(), "counters")
+        let attach = || {
+            let way = sys::link_create(programs.way.as_fd(), options.interface, Hook::TcxEgress);
+            let way = way.map_err(|cause| Error::Attach {
+                program: "client_way",
+                interface: options.interface,
+                hint: attach::tcx_hint(&cause),
+                cause,
+            })?;
+            self.0.pin(way.as_fd(), "way")?;
+            let events =
+                group.attach("client_events", programs.events.as_fd(), Hook::SocketEvents)?;
+            self.0.pin(events.as_fd(), "events")
+        };
+        self.0.attach(attach, programs.counters.as_fd())
     }
 
     /// Takes the programs away; connections go by the connection server again. Safe to do twice.
@@ -232,30 +201,16 @@ impl ClientPins {
     /// # Errors
     /// [`Error::Pins`].
     pub fn detach(&self) -> Result<(), Error> {
-        match fs::remove_dir_all(&self.directory) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
-            _ => Ok(()),
-        }
+        self.0.detach()
     }
 
     /// The value of each counter since the programs were attached, by name. `None` if they are not attached.
     ///
     /// # Errors
-    /// [`Error::Map`].
+    /// [`Error::Map`], [`Error::Pins`].
     pub fn counters(&self) -> Result<Option<Vec<(String, u64)>>, Error> {
-        let path = self.directory.join("counters");
-        if !path.try_exists().map_err(|cause| self.failed(cause))? {
-            return Ok(None);
-        }
-        let map = MapHandle::from_pinned_path(path).map_err(|error| map_error(COUNTERS, error))?;
-        sums(&map).map(Some)
-    }
-
-    fn failed(&self, cause: io::Error) -> Error {
-        Error::Pins {
-            path: self.directory.clone(),
-            cause,
-        }
+        let counters = self.0.counters(COUNTERS)?;
+        counters.as_ref().map(sums).transpose()
     }
 }
 

@@ -3,16 +3,14 @@
 //! is needed.
 
 use std::{
-    fs::{self, File},
-    io,
     mem::MaybeUninit,
-    os::fd::{AsFd, AsRawFd as _},
+    os::fd::AsFd,
     path::{Path, PathBuf},
 };
 
 use baton_abi::{EOP_COUNTER_NAMES, EOP_COUNTERS};
 use libbpf_rs::{
-    MapHandle, libbpf_sys as raw,
+    libbpf_sys as raw,
     skel::{OpenSkel as _, SkelBuilder as _},
 };
 
@@ -21,19 +19,17 @@ use crate::{
     kernel::Part,
     loading::{
         load::{collect_messages, explain},
-        pins::Pins,
+        standalone::{OpenGroup, StandalonePins},
     },
-    maps::{map_error, per_cpu, read},
-    sys::{self, Hook},
+    maps::{per_cpu, read},
+    sys::Hook,
 };
 
 skeleton!(skeleton, "/eop.skel.rs");
 
 /// The directory in which the programs and their counters are pinned.
 #[derive(Clone, Debug)]
-pub struct EopPins {
-    directory: PathBuf,
-}
+pub struct EopPins(StandalonePins);
 
 impl Default for EopPins {
     fn default() -> Self {
@@ -44,7 +40,7 @@ impl Default for EopPins {
 impl EopPins {
     /// Names a directory in a BPF file system.
     pub const fn at(directory: PathBuf) -> Self {
-        Self { directory }
+        Self(StandalonePins::at(directory))
     }
 
     /// Loads the programs and attaches them to `group`, a directory of cgroup v2, until
@@ -60,30 +56,7 @@ impl EopPins {
             .open(&mut storage)
             .and_then(skeleton::OpenEopSkel::load)
             .map_err(|error| explain(&error, &[Part::Eop]))?;
-        let opened = File::open(group).map_err(|cause| Error::AttachGroup {
-            program: "announce",
-            group: group.to_owned(),
-            cause,
-        })?;
-
-        self.detach()?;
-        let attached = self.attach_to(&opened, group, &loaded);
-        if attached.is_err() {
-            // The error that led here is the one to report.
-            let _ = self.detach();
-        }
-        attached
-    }
-
-    fn attach_to(
-        &self,
-        opened: &File,
-        group: &Path,
-        loaded: &skeleton::EopSkel<'_>,
-    ) -> Result<(), Error> {
-        let target = opened.as_raw_fd().cast_unsigned();
-        let pins = |cause| self.failed(cause);
-        Pins::new(&self.directory).prepare()?;
+        let group = OpenGroup::open(group, "announce")?;
         let links = [
             (
                 "announce",
@@ -96,18 +69,13 @@ impl EopPins {
                 Hook::SocketEvents,
             ),
         ];
-        for (name, program, hook) in links {
-            let link = sys::link_create(program, target, hook);
-            let link = link.map_err(|cause| Error::AttachGroup {
-                program: name,
-                group: group.to_owned(),
-                cause,
-            })?;
-            sys::pin(link.as_fd(), &self.directory.join(name)).map_err(pins)?;
-        }
-        // The counters come last: where they are, all is attached.
-        let counters = loaded.maps.eop_counters.as_fd();
-        sys::pin(counters, &self.directory.join("counters")).map_err(pins)
+        let attach = || {
+            links.into_iter().try_for_each(|(name, program, hook)| {
+                let link = group.attach(name, program, hook)?;
+                self.0.pin(link.as_fd(), name)
+            })
+        };
+        self.0.attach(attach, loaded.maps.eop_counters.as_fd())
     }
 
     /// Takes the programs away. Connections that were made stay as they are. Safe to do twice.
@@ -115,23 +83,18 @@ impl EopPins {
     /// # Errors
     /// [`Error::Pins`].
     pub fn detach(&self) -> Result<(), Error> {
-        match fs::remove_dir_all(&self.directory) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
-            _ => Ok(()),
-        }
+        self.0.detach()
     }
 
     /// The value of each counter since the programs were attached. `None` if they are not attached.
     ///
     /// # Errors
-    /// [`Error::Map`].
+    /// [`Error::Map`], [`Error::Pins`].
     pub fn counters(&self) -> Result<Option<Vec<(String, u64)>>, Error> {
         const MAP: &str = "eop_counters";
-        let path = self.directory.join("counters");
-        if !path.try_exists().map_err(|cause| self.failed(cause))? {
+        let Some(map) = self.0.counters(MAP)? else {
             return Ok(None);
-        }
-        let map = MapHandle::from_pinned_path(path).map_err(|error| map_error(MAP, error))?;
+        };
         let mut counters = Vec::new();
         for (name, index) in EOP_COUNTER_NAMES {
             // The last enumerator is their number.
@@ -145,12 +108,5 @@ impl EopPins {
             counters.push((name.to_lowercase(), sum));
         }
         Ok(Some(counters))
-    }
-
-    fn failed(&self, cause: io::Error) -> Error {
-        Error::Pins {
-            path: self.directory.clone(),
-            cause,
-        }
     }
 }

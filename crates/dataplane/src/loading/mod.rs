@@ -6,3 +6,4 @@ pub mod frags;
 pub mod layout;
 pub mod load;
 pub mod pins;
+pub mod standalone;
