@@ -29,7 +29,7 @@ enum lccp_command {
 	LCCP_HELLO = 4,   /* heartbeat, load and health; has a body */
 	LCCP_NONE = 7,    /* the connection is not here or, after CLAIM, nowhere; carries the client's packet back */
 	LCCP_SYNC = 8,    /* daemon to daemon: the number of the last message sent to you (data) */
-	LCCP_RESEND = 9,   /* daemon to daemon: the messages with these numbers did not come; the body is a list of
+	LCCP_RESEND = 9,  /* daemon to daemon: the messages with these numbers did not come; the body is a list of
 	                     be16 numbers */
 	LCCP_CLAIM = 10,  /* who has this connection? Passed from DS to DS until one has it; carries the client's
 	                     packet */

@@ -175,6 +175,7 @@ class Outcome:
             self.wrong, self.directly = found, (directly.read, directly.end)
 
     def compare(self, directly, by_baton):
+        self.refused = self.before = None
         self.directly, self.by_baton = (directly.read, directly.end), (by_baton.read, by_baton.end)
         if directly.read == by_baton.read and bool(directly.end) == bool(by_baton.end):
             return

@@ -95,6 +95,22 @@ pub fn read_for(live: &Live, read: &TcpStream, whole: &Segment, pool: u16, route
     );
 }
 
+/// Notes that the agent has read all of `known`, and that the request is for this data server and has a head of so many
+/// bytes.
+fn tell_head(live: &Live, read: &TcpStream, known: &Segment, head: usize, flags: u32) {
+    note_read(
+        live,
+        read,
+        &HaveRead {
+            end: end_of(known),
+            head: head as u32,
+            pool: first_pool_of_one(),
+            flags: flags as u16,
+            ..HaveRead::default()
+        },
+    );
+}
+
 fn note_read(live: &Live, read: &TcpStream, known: &HaveRead) {
     let map = map_named(live.node.plane(), "have_read");
     let socket = read.as_raw_fd().to_ne_bytes();
@@ -257,17 +273,7 @@ fn of_a_body_the_server_gets_what_the_agent_has() {
     let whole = request(&live, &[head, body].concat());
     let [known, last] = cut(&whole, head.len() + 6);
     let read = reads(&live, &agent, &known);
-    note_read(
-        &live,
-        &read,
-        &HaveRead {
-            end: end_of(&known),
-            head: head.len() as u32,
-            pool: first_pool_of_one(),
-            flags: READ_CHUNKED as u16,
-            ..HaveRead::default()
-        },
-    );
+    tell_head(&live, &read, &known, head.len(), READ_CHUNKED);
     let [first, rest] = cut(&known, head.len());
     send_in(&live, &first);
     live.expect(GIVEN);
@@ -294,16 +300,7 @@ fn a_connection_that_ends_before_all_was_given_back_is_gone() {
     let whole = request(&live, &[HERE, ELSEWHERE].concat());
     let [first, rest] = cut(&whole, HERE.len());
     let read = reads(&live, &agent, &whole);
-    note_read(
-        &live,
-        &read,
-        &HaveRead {
-            end: end_of(&whole),
-            head: HERE.len() as u32,
-            pool: first_pool_of_one(),
-            ..HaveRead::default()
-        },
-    );
+    tell_head(&live, &read, &whole, HERE.len(), 0);
     send_in(&live, &first);
     live.expect(GIVEN);
     live.stream = accept(&live.listener).0;
