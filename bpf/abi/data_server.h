@@ -71,6 +71,8 @@ enum door_flag {
 	                                  dispatcher is asked again */
 	DOOR_BROKEN = 256,             /* with DOOR_READING: the data begins with a malformed body, so the agent
 	                                  answers 400 */
+	DOOR_LEFT = 512,               /* the connection has left this socket, at `since`: the RST that ends the socket
+	                                  is on its way to TCP */
 };
 
 /* What is known about a request's body at the last byte that could be read of it. */

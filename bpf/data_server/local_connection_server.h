@@ -120,7 +120,7 @@ static __noinline int refused_here(struct arrival *a, struct lccp_header *h, con
 	struct other_search search = { .attempt = h->tcb.attempt, .found = NO_DATA_SERVER };
 	struct tcb *tcb = own_entry(h, &search.flow);
 
-	if (!tcb || !is_this_node(tcb->owner))
+	if (!tcb || !is_this_node(tcb->owner) || !is_of_last_request(tcb, &in->tcp))
 		return discard(a, COUNTER_LCCP_MISMATCH);
 	count(a->counters, COUNTER_CS_REFUSED);
 	search.pool = tcb->pool;

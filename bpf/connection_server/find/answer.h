@@ -25,6 +25,52 @@ static __always_inline bool is_from(struct packet *p, u16 server)
 	       unmap_address(sender->address) == p->frame.ip->saddr;
 }
 
+/* The headers of the client's packet in a message. */
+struct carried {
+	struct iphdr ip;
+	struct tcphdr tcp;
+};
+
+/*
+ * Reads the headers of the client's packet. False if it is not a whole TCP packet of the flow that the message names.
+ */
+static __always_inline bool read_carried(struct packet *p, const struct lccp_header *h, struct carried *c)
+{
+	u32 at = sizeof(struct ethhdr) + LCCP_OVERHEAD_BYTES;
+
+	if (bpf_xdp_load_bytes(p->ctx, at, &c->ip, sizeof(c->ip)) || c->ip.version != 4 ||
+	    c->ip.ihl < sizeof(struct iphdr) / 4 || c->ip.protocol != IPPROTO_TCP ||
+	    bpf_ntohs(c->ip.tot_len) + LCCP_OVERHEAD_BYTES != p->frame.ip_bytes)
+		return false;
+	if (bpf_xdp_load_bytes(p->ctx, at + c->ip.ihl * 4, &c->tcp, sizeof(c->tcp)) ||
+	    c->tcp.doff < sizeof(struct tcphdr) / 4 || (c->ip.ihl + c->tcp.doff) * 4 > bpf_ntohs(c->ip.tot_len))
+		return false;
+	return is_mapped(h->flow.client, c->ip.saddr) && is_mapped(h->flow.cluster, c->ip.daddr) &&
+	       c->tcp.source == h->flow.be_client_port && c->tcp.dest == h->flow.be_cluster_port;
+}
+
+/*
+ * Whether the packet belongs to the entry's connection. A request may acknowledge all of a long response at once, so
+ * the acknowledgement may be far ahead. What an aware client sends to its data server is not seen here, so its numbers
+ * may differ by anything.
+ */
+static __always_inline bool is_of_entry(const struct tcb *tcb, const struct tcphdr *tcp)
+{
+	u32 seq = bpf_ntohl(tcp->seq) - tcb->last_seq + NEAR_SEQ;
+	u32 ack = bpf_ntohl(tcp->ack_seq) - tcb->last_ack + NEAR_ACK;
+
+	return (seq < 2 * NEAR_SEQ && ack < WINDOW_MAX) || tcb->options & LCCP_TCB_AWARE;
+}
+
+/*
+ * Whether the packet is the request that the entry's owner was given last, or behind that, and its client has nothing
+ * of the response. A late answer about an earlier request must not take the connection from its owner.
+ */
+static __always_inline bool is_of_last_request(const struct tcb *tcb, const struct tcphdr *tcp)
+{
+	return (int)(bpf_ntohl(tcp->seq) - tcb->request_seq) >= 0 && (int)(bpf_ntohl(tcp->ack_seq) - tcb->last_ack) >= 0;
+}
+
 /* Turns the received message, with the client's packet that it carries, into another message, and sends it to `to`. */
 static __always_inline int send_on(struct packet *p, struct lccp_header *h, const struct data_server *to,
 				   enum lccp_command command, __be32 be_data)

@@ -31,8 +31,9 @@ static __always_inline u16 choose_other(u32 pool_index, const struct tcb_key *fl
 static __noinline int refused(struct packet *p, struct lccp_header *h)
 {
 	struct tcb *tcb = answered_entry(p, h);
+	struct carried c;
 
-	if (!tcb || !is_from(p, tcb->owner))
+	if (!tcb || !is_from(p, tcb->owner) || !read_carried(p, h, &c) || !is_of_last_request(tcb, &c.tcp))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 
 	/*

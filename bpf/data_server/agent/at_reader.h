@@ -80,18 +80,17 @@ static __always_inline void note_let_in(const struct arrival *a, const struct in
 	d->since = moment();
 }
 
-/*
- * Says what becomes of a packet of a connection that the agent has: LET_IN, HAND_ON, TO_SERVER, or a verdict if it is
- * done with.
- */
-static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const struct inner *in, struct bpf_sock *sk)
+/* Decides what becomes of a packet of a connection that the agent has. The caller has taken the door. */
+static __always_inline int pass_reader(struct arrival *a, struct lccp_header *h, const struct inner *in, struct bpf_sock *sk,
+				       struct door *d)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
-	struct door *d = door_of(sk, tcp, h);
 
-	if (!tcp || !d)
+	if (!tcp)
 		return TCX_DISCARD;
 	note_last(a->skb, in, d);
+	if (has_just_left(d))
+		return put_behind_batch(a);
 	const struct have_read *known = find_read(a, sk, in, d);
 	if (known && !echo_now(a->skb, in, tcp->tsoffset))
 		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
@@ -112,6 +111,24 @@ static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const 
 	int verdict = read_no_more_than(a, in, sk, d->request + READ_BYTES_MOST);
 	if (verdict == LET_IN)
 		note_let_in(a, in, d);
+	return verdict;
+}
+
+/*
+ * Says what becomes of a packet of a connection that the agent has: LET_IN, HAND_ON, TO_SERVER, or a verdict if it is
+ * done with.
+ */
+static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const struct inner *in, struct bpf_sock *sk)
+{
+	struct door *d = door_of(sk, bpf_skc_to_tcp_sock(sk), h);
+
+	if (!d)
+		return TCX_DISCARD;
+	if (!take_door(d))
+		return put_behind_batch(a);
+	int verdict = pass_reader(a, h, in, sk, d);
+	if (!is_to_leave(verdict))
+		leave_door(d);
 	return verdict;
 }
 

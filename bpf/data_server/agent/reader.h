@@ -223,17 +223,31 @@ static __noinline void begin_to_read(struct arrival *a, const struct lccp_header
 	keep_door(h, &d);
 }
 
-/* Whether the agent listens. It does not while its process is being restarted. */
-static __noinline bool is_agent_there(struct arrival *a, const struct inner *in)
+/*
+ * Whether a program listens at this address and port of this node. No connection has port 0, so the look-up finds none,
+ * but only a listener.
+ */
+static __noinline bool is_listened_to(struct arrival *a, const struct inner *in, __be32 address, __be16 port)
 {
-	struct bpf_sock *found = lookup(a->skb, in->ip.saddr, bpf_htonl(LOOPBACK), in->tcp.source,
-					bpf_htons(a->settings->reader_port));
+	struct bpf_sock *found = lookup(a->skb, in->ip.saddr, address, 0, port);
 
 	if (!found)
 		return false;
 	bool listens = found->state == STATE_LISTEN;
 	bpf_sk_release(found);
 	return listens;
+}
+
+/* Whether the agent listens. It does not while its process is being restarted. */
+static __always_inline bool is_agent_there(struct arrival *a, const struct inner *in)
+{
+	return is_listened_to(a, in, bpf_htonl(LOOPBACK), bpf_htons(a->settings->reader_port));
+}
+
+/* Whether a server listens for the connection's service. */
+static __always_inline bool is_server_there(struct arrival *a, const struct inner *in)
+{
+	return is_listened_to(a, in, in->ip.daddr, in->tcp.dest);
 }
 
 /*
@@ -262,7 +276,10 @@ static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header 
 	return pass_to_socket(a, h, in, sk, &reads);
 }
 
-/* Gives the connection from the agent to the server, with the request that the agent has read. */
+/*
+ * Gives the connection from the agent to the server, with the request that the agent has read. While no server listens,
+ * the agent keeps the connection, and sends the request in again.
+ */
 static __noinline int pass_to_server(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
@@ -271,6 +288,8 @@ static __noinline int pass_to_server(struct arrival *a, const struct lccp_header
 
 	if (!tcp || !d || !read)
 		return TCX_DISCARD;
+	if (!is_server_there(a, in))
+		return discard(a, COUNTER_DS_UNASSIGNED);
 	struct door begun = *d;
 	begun.flags = DOOR_OWES | (read->flags & READ_SWITCHES ? DOOR_SWITCHES : 0);
 	begun.owed = a->end;
@@ -306,6 +325,8 @@ static __always_inline int adopt_to_read(struct arrival *a, struct lccp_header *
 {
 	if (!assign_own(a, h, in, a->settings->reader_port))
 		return discard(a, COUNTER_DS_UNASSIGNED);
+	/* The connection will leave this socket as well: what comes meanwhile is bound to it (keep_for()). */
+	handed_over_now();
 	expect(a->skb, h, in);
 	return pass_in(a, in, COUNTER_DS_DOOR_READS);
 }

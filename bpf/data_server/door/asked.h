@@ -12,6 +12,7 @@
 
 enum {
 	HEAD_AND_BLANK = 5,        /* bytes of "HEAD " */
+	WAITING_MOST = 127,        /* requests and responses are counted modulo 256, and their difference has a sign */
 };
 
 /*
@@ -113,6 +114,14 @@ static __always_inline bool has_answered_more(struct bpf_sock *sk, u8 requests)
 	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
 
 	return r && r->state != RESPONSE_TUNNEL && (signed char)(r->responses - requests) > 0;
+}
+
+/* Whether so many requests wait for their responses that the difference of the two counts could not show one more. */
+static __always_inline bool are_too_many(struct bpf_sock *sk, u8 requests)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return (u8)(requests - (r ? r->responses : 0)) >= WAITING_MOST && !(r && r->state == RESPONSE_UNKNOWN);
 }
 
 /* Whether the response to the last of `requests` requests has begun, or nobody can say. */

@@ -47,6 +47,8 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 		return TCX_DISCARD;
 	if (d->flags & DOOR_SWITCHES && is_tunnel(sk))
 		return LET_IN;
+	if (has_just_left(d))
+		return put_behind_batch(a);
 	if (a->keeper && !is_before(tcp->rcv_nxt, seq + bytes + in->tcp.fin)) {
 		a->end = tcp->rcv_nxt;
 		return RECEIVED_BEFORE;
@@ -162,7 +164,8 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 	if (!take_door(d))
 		return put_behind_batch(a);
 	verdict = pass_door(a, h, in, sk, d);
-	leave_door(d);
+	if (!is_to_leave(verdict))
+		leave_door(d);
 	/*
 	 * An acknowledgement does not wait with its data: otherwise the server's TCP would retransmit what the client
 	 * has.

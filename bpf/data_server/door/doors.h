@@ -82,9 +82,11 @@ static __noinline struct door *door_of(struct bpf_sock *sk, const struct tcp_soc
 		return 0;
 	d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
 	/*
-	 * The first try fails if another processor is making the first storage of this socket
-	 * (kernel/bpf/bpf_local_storage.c: -EAGAIN).
+	 * Another processor may be making the first storage of this socket, and then this door (-EAGAIN and -EEXIST in
+	 * kernel/bpf/bpf_local_storage.c), so the third try finds it.
 	 */
+	if (!d)
+		d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!d)
 		d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
 	/* There is no memory: the door stays where it is. */
@@ -144,6 +146,24 @@ static __noinline bool take_door(struct door *d)
 static __always_inline void leave_door(struct door *d)
 {
 	__sync_fetch_and_sub(&d->busy, 1);
+}
+
+/*
+ * Whether the connection is to leave its socket with this packet. Its door stays taken until that is done, so that
+ * another processor neither lets in what goes elsewhere, nor sends the connection to a second place.
+ */
+static __always_inline bool is_to_leave(int verdict)
+{
+	return verdict == HAND_ON || verdict == TO_AGENT || verdict == TO_SERVER;
+}
+
+/*
+ * Whether the connection has left this socket a moment ago, so that TCP is about to end it. If TCP has not done so after
+ * FORGET_AFTER, it has dropped the RST, as it does if the packet's checksum is wrong.
+ */
+static __always_inline bool has_just_left(const struct door *d)
+{
+	return d->flags & DOOR_LEFT && moment() - d->since <= FORGET_AFTER;
 }
 
 /* Whether the socket may still be in the making. If it takes longer than BEGUN_FOR, TCP has refused to make it. */

@@ -136,6 +136,32 @@ static __always_inline int let_in_packet(struct arrival *a, const struct lccp_he
 	return pass_in(a, in, counter_of(h, in));
 }
 
+/*
+ * Has the connection leave its socket, in the way that was found, and leaves the door, which was still taken. Returns
+ * END_SOCKET, or a verdict if the connection stays for the time being.
+ */
+static __noinline int leave_socket(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
+				   enum found how)
+{
+	struct door *d = door_of(sk, bpf_skc_to_tcp_sock(sk), h);
+	int verdict;
+
+	if (how == HAND_ON)
+		verdict = hand_on_request(a, h, in, sk);
+	else if (how == TO_AGENT)
+		verdict = pass_to_agent(a, h, in, sk);
+	else
+		verdict = pass_to_server(a, h, in, sk);
+	if (!d)
+		return verdict;
+	if (verdict == END_SOCKET) {
+		d->flags |= DOOR_LEFT;
+		d->since = moment();
+	}
+	leave_door(d);
+	return verdict;
+}
+
 /* Returns the door of a connection that begins here with this packet. */
 static __always_inline struct door door_from(const struct lccp_header *h, const struct inner *in)
 {
@@ -368,16 +394,8 @@ __noinline int receive_owned(struct __sk_buff *skb)
 			verdict = at_reader(a, h, in, sk);
 		if (verdict == LET_IN)
 			verdict = let_in_packet(a, h, in, sk);
-		else if (verdict == HAND_ON)
-			verdict = hand_on_request(a, h, in, sk);
-		else if (verdict == TO_AGENT)
-			/*
-			 * The connection may have gone with this very request, in the same batch: its socket is still
-			 * there, and quiet.
-			 */
-			verdict = given_with(h, in) ? put_behind_batch(a) : pass_to_agent(a, h, in, sk);
-		else if (verdict == TO_SERVER)
-			verdict = pass_to_server(a, h, in, sk);
+		else if (is_to_leave(verdict))
+			verdict = leave_socket(a, h, in, sk, verdict);
 		else if (verdict == ADOPT_HERE)
 			verdict = adopt_with_request(a, h, in, sk);
 		bpf_sk_release(sk);

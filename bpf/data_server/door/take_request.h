@@ -68,6 +68,8 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 		}
 		if (is_head_too_early(a, sk, d, in))
 			return wait_until_quiet(a, sk, d, in);
+		if (are_too_many(sk, d->requests))
+			return wait(a, COUNTER_DS_DOOR_WITHHELD);
 		/* Only on a quiet connection is it known where the response to this request begins. */
 		if (j->resumes && is_quiet(a, sk, tcp, d, in))
 			keep_request_here(a, h, in, j->pool);

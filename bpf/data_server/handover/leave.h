@@ -67,6 +67,24 @@ static __always_inline int tell_rest(struct arrival *a, struct lccp_header *h, s
 	return discard(a, COUNTER_DS_REST);
 }
 
+/* Says what becomes of the empty ACK of an idle connection, whose door is taken. */
+static __always_inline int leave_if_quiet(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
+					  const struct tcp_sock *tcp, const struct door *d)
+{
+	bool may_go = !has_just_left(d) && is_quiet(a, sk, tcp, d, in);
+
+	if (a->sent_in == QUIET_METADATA)
+		return may_go ? tell_rest(a, h, in, tcp, d) : TCX_DISCARD;
+	a->next = may_go ? next_of_idle(a, h, in, d) : 0;
+	if (!a->next)
+		return discard(a, COUNTER_DS_RELEASE_REFUSED);
+	if (!write_window(a, in, tcp) || !write_timestamps(a, in, tcp) || !echo_now(a->skb, in, tcp->tsoffset))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
+	a->asker = d->asker;
+	count(a->counters, COUNTER_DS_RELEASED);
+	return HAND_ON;
+}
+
 /*
  * Handles the empty ACK of an idle connection, which the daemon has sent in: HAND_ON, or a verdict if it is done with.
  */
@@ -79,18 +97,10 @@ static __noinline int leave_idle(struct arrival *a, struct lccp_header *h, struc
 		return discard(a, COUNTER_DS_RELEASE_GONE);
 	if (is_being_read(d) || !write_numbers(a, in, tcp) || !take_door(d))
 		return discard(a, COUNTER_DS_RELEASE_REFUSED);
-	bool may_go = is_quiet(a, sk, tcp, d, in);
-	leave_door(d);
-	if (a->sent_in == QUIET_METADATA)
-		return may_go ? tell_rest(a, h, in, tcp, d) : TCX_DISCARD;
-	a->next = may_go ? next_of_idle(a, h, in, d) : 0;
-	if (!a->next)
-		return discard(a, COUNTER_DS_RELEASE_REFUSED);
-	if (!write_window(a, in, tcp) || !write_timestamps(a, in, tcp) || !echo_now(a->skb, in, tcp->tsoffset))
-		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
-	a->asker = d->asker;
-	count(a->counters, COUNTER_DS_RELEASED);
-	return HAND_ON;
+	int verdict = leave_if_quiet(a, h, in, sk, tcp, d);
+	if (!is_to_leave(verdict))
+		leave_door(d);
+	return verdict;
 }
 
 #endif

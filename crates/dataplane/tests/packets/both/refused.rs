@@ -136,3 +136,24 @@ fn only_the_owner_can_refuse() {
     node.run(&frame).expect(Drop, mismatch);
     assert_eq!(owners(&node, &client), (1, HERE));
 }
+
+/// A late refusal of an earlier request changes nothing. The connection has come back to the same data server since.
+#[test]
+fn only_the_last_request_can_be_refused() {
+    let _host = own_host();
+    let node = both();
+    let client = Client::fresh();
+    let earlier = client.get(7);
+    let later = client.later(7, GET.len(), 10).payload(GET);
+    let acknowledges = Segment {
+        ack: earlier.ack.wrapping_add(10),
+        ..earlier.clone()
+    };
+    for last in [&later, &acknowledges] {
+        enter(&node, &client, last, HERE, NOBODY);
+        let frame = from_self(&node, &adopt_after(&client, 0), &earlier.packet());
+        let mismatch: Counted<'_> = &[("ds_refused", 1), ("lccp_mismatch", 1)];
+        node.run(&frame).expect(Drop, mismatch);
+        assert_eq!(owners(&node, &client), (HERE, NOBODY));
+    }
+}

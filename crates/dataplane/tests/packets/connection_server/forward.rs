@@ -81,7 +81,7 @@ const CASES: &[Case] = &[
         name: "a keepalive probe",
         packet: |client, cookie| {
             let ack = client.later(cookie, GET.len(), 1000);
-            let before = ack.seq - 1;
+            let before = ack.seq.wrapping_sub(1);
             ack.seq(before)
         },
         also: &[],
@@ -236,7 +236,10 @@ fn the_entry_remembers_how_far_the_client_is() {
     node.run(&far.frame());
     node.run(&client.later(cookie, 100, 200).payload("y").frame());
     let entry = node.tcb(&client).unwrap();
-    assert_eq!((entry.last_seq, entry.last_ack), (far.seq + 1, far.ack));
+    assert_eq!(
+        (entry.last_seq, entry.last_ack),
+        (far.seq.wrapping_add(1), far.ack)
+    );
 }
 
 /// A RST is noted, but it may be forged: the client's next packet shows that the connection still lives.

@@ -46,7 +46,7 @@ impl Connection {
     #[track_caller]
     pub fn answered(node: &Node) -> Self {
         let mut connection = Self::open(node, get("/ds1/"));
-        connection.ack += ANSWER;
+        connection.ack = connection.ack.wrapping_add(ANSWER);
         connection
     }
 

@@ -34,7 +34,7 @@ fn the_whole_handshake() {
 
     let entry = node.tcb(&client).unwrap();
     assert_eq!((entry.request_seq, entry.last_ack), (get.seq, get.ack));
-    assert_eq!(entry.last_seq, get.seq + GET.len() as u32);
+    assert_eq!(entry.last_seq, get.seq.wrapping_add(GET.len() as u32));
     assert_eq!((entry.last_ack, entry.last_ack), (get.ack, get.ack));
     assert_eq!(entry.owner, 0);
     assert_eq!(u32::from(entry.state), TCB_ADOPTING | TCB_WAITING);
@@ -273,7 +273,10 @@ fn a_request_retransmitted_in_other_pieces() {
         .expect(Tx, &[("cs_adopt_again", 1)]);
     assert_eq!(sent(&node, &seen).packet, client.get(cookie).packet());
     let entry = node.tcb(&client).unwrap();
-    assert_eq!(entry.last_seq, client.isn + 1 + GET.len() as u32);
+    assert_eq!(
+        entry.last_seq,
+        client.isn.wrapping_add(1 + GET.len() as u32)
+    );
 }
 
 /// The programs do not verify TCP checksums, because the data server's kernel does. A wrong checksum must stay wrong

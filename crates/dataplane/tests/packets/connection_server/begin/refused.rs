@@ -34,6 +34,17 @@ fn another_data_server_gets_it() {
     assert_eq!(seen.packet().ethernet.destination, ds_mac(next));
 }
 
+/// Once the client has something of the response, its request was not refused: the refusal is a late one.
+#[test]
+fn what_is_being_answered_is_not_refused() {
+    let node = Node::cs();
+    let (client, cookie) = adopted(&node);
+    let frame = refusal(&node, 0, &client, cookie, 0);
+    node.run(&client.later(cookie, GET.len(), 1).frame());
+    node.run(&frame).expect(Drop, MISMATCH);
+    assert_eq!(node.tcb(&client).unwrap().owner, 0);
+}
+
 #[test]
 fn the_same_from_the_previous_key_and_with_padding() {
     let node = Node::cs();

@@ -48,7 +48,7 @@ fn the_entry_is_made_anew() {
             .map_or((0, 0), |s| (s.client.shift(), s.cluster.shift()));
         assert_eq!((entry.snd_wscale, entry.rcv_wscale), scales);
         assert_eq!(entry.pool, HTTP_SERVICE);
-        let end = packet.seq + packet.payload.len() as u32;
+        let end = packet.seq.wrapping_add(packet.payload.len() as u32);
         assert_eq!((entry.last_seq, entry.last_ack), (end, packet.ack));
 
         // From here on the connection's packets go to its owner, and so do requests for other pools.

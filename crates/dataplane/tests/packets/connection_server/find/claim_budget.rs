@@ -136,7 +136,7 @@ fn who_comes_again_is_likely() {
     when_spent(&node, [0, 0, ALL[2]], &packet).expect(Drop, STRANGER);
     sleep(Duration::from_millis(300));
     // Another segment of the same client is still refused: only a repeated segment counts.
-    let other = packet.clone().seq(packet.seq + 1);
+    let other = packet.clone().seq(packet.seq.wrapping_add(1));
     when_spent(&node, [0, 0, ALL[2]], &other).expect(Drop, STRANGER);
     when_spent(&node, [0, 0, ALL[2]], &packet).expect(Tx, CLAIM);
 }

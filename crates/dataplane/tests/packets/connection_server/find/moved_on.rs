@@ -35,7 +35,7 @@ fn answered(node: &Node) -> Connection {
     routes_by_name(node);
     let mut connection = Connection::open(node, get("/ds1/"));
     assert_eq!(owner(&connection.entry(node)), (0, NO_DATA_SERVER));
-    connection.ack += ANSWER;
+    connection.ack = connection.ack.wrapping_add(ANSWER);
     connection
 }
 
@@ -74,7 +74,7 @@ fn further_requests_are_forwarded() {
             .send(&node, &request)
             .expect(Tx, &forwarded(&request));
         assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
-        connection.ack += ANSWER;
+        connection.ack = connection.ack.wrapping_add(ANSWER);
     }
 }
 
@@ -110,7 +110,7 @@ fn the_entry_follows_its_owner() {
         .expect(Tx, &[("cs_adopt_again", 1)]);
     assert_eq!(sent(&node, &seen).to, ds(1));
     // A request whose response is acknowledged has been adopted.
-    connection.ack += ANSWER;
+    connection.ack = connection.ack.wrapping_add(ANSWER);
     let ack = connection.empty();
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
@@ -139,7 +139,7 @@ fn no_other_is_believed() {
 fn late_word_is_only_about_the_owner() {
     let node = node();
     let (mut connection, request) = asked(&node);
-    connection.ack += ANSWER;
+    connection.ack = connection.ack.wrapping_add(ANSWER);
     node.run(&connection.empty().frame());
     let told = moved_on(&node, &connection, 0, 1, &request);
     node.run(&told).expect(Drop, MOVED_ON);

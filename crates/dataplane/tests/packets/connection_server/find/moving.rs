@@ -25,7 +25,7 @@ fn busy() -> (Node, Orphans, Connection) {
         .change(change_to_itself(&node, &connection, &kept))
         .unwrap()
         .expect("is as it was");
-    connection.ack += 1000;
+    connection.ack = connection.ack.wrapping_add(1000);
     let ack = connection.empty();
     node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(connection.entry(&node).owner, 0);
@@ -176,7 +176,7 @@ fn only_what_is_as_the_daemon_believes_is_moved() {
     let late = |moving, what| step(&node, &orphans, moving, what, "cs_move_late");
     for other in [
         Moving {
-            request_seq: moving.request_seq + 1,
+            request_seq: moving.request_seq.wrapping_add(1),
             ..moving
         },
         Moving { from: 2, ..moving },

@@ -197,7 +197,7 @@ fn after_the_grace_a_rst() {
         let tcp = seen.packet().tcp().unwrap();
         let (flags, seq, ack) = match acknowledged {
             None => ("R", packet.ack, 0),
-            Some(bytes) => ("RA", 0, packet.seq + bytes),
+            Some(bytes) => ("RA", 0, packet.seq.wrapping_add(*bytes)),
         };
         assert_eq!(tcp.flags(), flags, "{name}");
         assert_eq!(tcp.header.sequence_number, seq, "{name}");

@@ -51,7 +51,7 @@ fn of_a_data_server_that_does_not_hear_only_what_it_has_goes_on() {
 
     // The response comes, so the data server has the connection.
     let before = connection.entry(&node);
-    connection.ack += ANSWER;
+    connection.ack = connection.ack.wrapping_add(ANSWER);
     let ack = connection.empty();
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
@@ -100,7 +100,7 @@ fn behind_a_router_what_it_has_waits_for_it() {
 
     // An acknowledgement of the response, a next request for any pool, and that request once more all go to the
     // owner.
-    connection.ack += ANSWER;
+    connection.ack = connection.ack.wrapping_add(ANSWER);
     let ack = connection.empty();
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     is_forwarded(&connection, &seen, &ack);
@@ -189,15 +189,15 @@ pub fn tell_rest(node: &Node, connection: &Connection, ack: &Segment) {
 fn who_does_not_know_the_numbers_ends_nothing() {
     let node = node();
     let mut connection = Connection::open(&node, get("/ds1/"));
-    connection.ack += ANSWER;
+    connection.ack = connection.ack.wrapping_add(ANSWER);
     let ack = connection.empty();
     node.run(&ack.frame());
     tell_rest(&node, &connection, &ack);
     kill_first(&node);
     let before = connection.entry(&node);
     let mut forged = connection;
-    forged.seq += 1 << 28;
-    forged.ack += 1 << 28;
+    forged.seq = forged.seq.wrapping_add(1 << 28);
+    forged.ack = forged.ack.wrapping_add(1 << 28);
     node.run(&forged.data(get("/ds1/")).frame())
         .expect(Tx, &[("cs_jump", 1), ("cs_orphan_reset", 1)]);
     assert_eq!(connection.entry(&node), before);
@@ -210,7 +210,7 @@ fn of_the_dead_whoever_has_a_connection_is_believed() {
     for next in [None, Some(short(ds(1)))] {
         let node = node();
         let mut connection = Connection::open(&node, get("/ds1/"));
-        connection.ack += ANSWER;
+        connection.ack = connection.ack.wrapping_add(ANSWER);
         let ack = connection.empty();
         node.run(&ack.frame());
         let message = moved(&connection.client, next);
@@ -220,7 +220,7 @@ fn of_the_dead_whoever_has_a_connection_is_believed() {
         says(1, &ack).expect(Drop, MISMATCH);
         kill_first(&node);
         let mut far = connection;
-        far.seq += 1 << 24;
+        far.seq = far.seq.wrapping_add(1 << 24);
         says(1, &far.empty()).expect(Drop, MISMATCH);
         assert_eq!(connection.entry(&node).owner, 0);
         says(1, &ack).expect(Drop, &[("cs_moved_from_dead", 1)]);

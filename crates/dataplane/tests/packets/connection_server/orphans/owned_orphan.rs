@@ -30,7 +30,7 @@ fn kill_first(node: &Node) {
 /// response begins `ahead` bytes beyond what the client has.
 pub fn answering(node: &Node, orphans: &Orphans, ahead: u32) -> (Connection, KeptRequest) {
     let mut connection = Connection::open(node, get("/ds1/"));
-    connection.ack += ANSWER;
+    connection.ack = connection.ack.wrapping_add(ANSWER);
     let request = connection.data(get("/ds1/a"));
     connection
         .send(node, &request)
@@ -108,7 +108,7 @@ fn it_is_found_and_known_by_what_is_kept() {
 
     let mut known = change(&node, &connection, &kept, 0, 0);
     let other = Change {
-        request_seq: kept.request_seq + 1,
+        request_seq: kept.request_seq.wrapping_add(1),
         ..known
     };
     assert_eq!(orphans.change(other).unwrap(), None);
@@ -200,7 +200,7 @@ pub fn change_to_itself(node: &Node, connection: &Connection, kept: &KeptRequest
 /// A connection of which the first data server has answered one request and has said that it is at rest.
 fn at_rest(node: &Node) -> Connection {
     let mut connection = Connection::open(node, get("/ds1/"));
-    connection.ack += ANSWER;
+    connection.ack = connection.ack.wrapping_add(ANSWER);
     let ack = connection.empty();
     connection.send(node, &ack);
     tell_rest(node, &connection, &ack);
@@ -231,7 +231,7 @@ fn who_is_at_rest_goes_elsewhere_with_its_next_request() {
     assert_eq!(adopts.packet, request.packet());
     node.run(&request.frame())
         .expect(Tx, &[("cs_adopt_again", 1)]);
-    connection.ack += ANSWER;
+    connection.ack = connection.ack.wrapping_add(ANSWER);
     let ack = connection.empty();
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
@@ -261,7 +261,7 @@ fn only_the_next_request_goes_elsewhere() {
                 .send(&node, &before)
                 .expect(Tx, &forwarded(&before));
         }
-        connection.ack += acknowledged;
+        connection.ack = connection.ack.wrapping_add(acknowledged);
         kill_owner(&node);
         let next = connection.data(after);
         node.run(&next.frame()).expect_of(name, Tx, RESET);

@@ -78,7 +78,7 @@ fn the_last_answer_counts_at_the_end() {
     for flags in ["FA", "R", "RA"] {
         let node = prepared();
         let mut connection = Connection::open(&node, get("/ds1/"));
-        connection.ack += 500;
+        connection.ack = connection.ack.wrapping_add(500);
         node.run(&connection.empty().frame());
         expect(&node, 0, 1, 0);
         node.run(&connection.empty().flags(flags).frame());
@@ -127,12 +127,12 @@ fn nothing_counts_twice() {
     let node = prepared();
     let mut connection = Connection::open(&node, get("/ds1/"));
     let late = connection.empty();
-    connection.ack += 2 << 20;
+    connection.ack = connection.ack.wrapping_add(2 << 20);
     for _ in 0..3 {
         node.run(&connection.empty().frame());
         node.run(&late.frame());
     }
-    connection.ack += 10;
+    connection.ack = connection.ack.wrapping_add(10);
     node.run(&connection.empty().flags("FA").frame());
     node.run(&connection.empty().flags("FA").frame());
     expect(&node, 0, 1, (2 << 20) + 10);
@@ -143,14 +143,14 @@ fn nothing_counts_twice() {
 fn a_jump_is_no_answer() {
     let node = prepared();
     let mut connection = Connection::open(&node, get("/ds1/"));
-    connection.ack += 300;
+    connection.ack = connection.ack.wrapping_add(300);
     node.run(&connection.empty().frame());
     let mut far = connection;
     far.ack = far.ack.wrapping_add(1 << 30);
     node.run(&far.empty().frame());
     node.run(&far.empty().flags("FA").frame());
     expect(&node, 0, 1, 0);
-    connection.ack += 40;
+    connection.ack = connection.ack.wrapping_add(40);
     node.run(&connection.empty().flags("FA").frame());
     expect(&node, 0, 1, 340);
 }
@@ -161,7 +161,7 @@ fn a_sweep_counts_what_is_quiet() {
     const LONG: Duration = Duration::from_secs(3600);
     let node = prepared();
     let mut connection = Connection::open(&node, get("/ds1/"));
-    connection.ack += 900;
+    connection.ack = connection.ack.wrapping_add(900);
     node.run(&connection.empty().frame());
     node.connection_server().sweep(LONG, LONG).unwrap();
     expect(&node, 0, 1, 0);
@@ -214,7 +214,7 @@ fn what_owners_count() {
     let connections = || [0, 1].map(|server| tally(&node, Tallied::DataServer(server)).connections);
     let mut connection = Connection::open(&node, get("/ds1/"));
     assert_eq!(connections(), [1, 0]);
-    connection.ack += 2 << 20;
+    connection.ack = connection.ack.wrapping_add(2 << 20);
     connection.send(&node, &connection.data(get("/ds2/")));
     let moved = Message::Moved {
         flow: flow(&connection.client),
@@ -225,7 +225,7 @@ fn what_owners_count() {
     answer(&node, 0, &moved, &connection.data(get("/ds2/")));
     assert_eq!(connection.entry(&node).owner, 1);
     assert_eq!(connections(), [1, 1]);
-    connection.ack += 500;
+    connection.ack = connection.ack.wrapping_add(500);
     node.run(&connection.empty().flags("FA").frame());
     for index in [0, 1] {
         expect(&node, index, 0, 0);
@@ -299,7 +299,7 @@ fn a_cleared_tally() {
 fn the_port_is_used_again() {
     let node = prepared();
     let mut connection = Connection::open(&node, get("/ds1/"));
-    connection.ack += 800;
+    connection.ack = connection.ack.wrapping_add(800);
     node.run(&connection.empty().frame());
     let new = connection.client.again();
     let cookie = node.cookie(&new);

@@ -413,6 +413,27 @@ fn without_its_agent_a_connection_stays_with_its_server() {
     reads(&live, &agent, &whole);
 }
 
+/// While no server listens, the agent keeps a request that it has read.
+#[test]
+fn without_its_server_a_connection_stays_with_the_agent() {
+    let _host = own_host();
+    let (mut live, agent) = with_agent();
+    let whole = request(&live, HERE);
+    let read = reads(&live, &agent, &whole);
+    tell(&live, &read, &whole, first_pool_of_one());
+    live.listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    for _ in 0..2 {
+        send_in(&live, &whole);
+        live.node.expect(&[("ds_door_request", 1), ABSENT[0]]);
+    }
+    assert!(has_passed(&live));
+    live.listener = listen(WEB);
+    send_in(&live, &whole);
+    live.expect(GIVEN);
+    live.stream = accept(&live.listener).0;
+    expect_bytes(&live.stream, HERE);
+}
+
 /// What the agent's socket acknowledges must fit into the next socket's first window. The agent refuses a longer head,
 /// and then gets the rest as well, so that its client hears the answer.
 #[test]

@@ -5,6 +5,8 @@ use std::{
     io::{ErrorKind, Read as _},
     net::TcpStream,
     os::fd::AsRawFd as _,
+    thread::sleep,
+    time::{Duration, Instant},
 };
 
 use baton_abi::{RouteKey, SERVICE_PATHS};
@@ -17,6 +19,10 @@ pub const LET_IN: Counted<'_> = &[("ds_door_request", 1), ("ds_forwarded", 1)];
 /// The counter of a request that comes again after its connection has gone with it: it is sent there once more.
 pub const AGAIN: Counted<'_> = &[("ds_door_again", 1)];
 pub const HANDED_ON: Counted<'_> = &[("ds_door_handed_on", 1)];
+/// Longer than a door waits for the RST that ends its socket (67 ms).
+const RST_IS_LOST: Duration = Duration::from_millis(100);
+/// Shorter than that.
+const RST_IS_AWAITED: Duration = Duration::from_millis(60);
 /// A request that only data server 1 may answer.
 pub const ELSEWHERE: &[u8] = b"GET /ds2/a HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
 /// A request that only this data server may answer.
@@ -402,6 +408,7 @@ fn a_connection_does_not_go_with_a_broken_request() {
         let live = owned();
         forward_broken(&live.node, &request(&live, ELSEWHERE));
         live.expect(HANDED_ON);
+        sleep(RST_IS_LOST);
         live.forward(&request(&live, text));
         if text == HERE {
             live.expect(LET_IN);
@@ -411,6 +418,43 @@ fn a_connection_does_not_go_with_a_broken_request() {
             ended(&live);
         }
     }
+}
+
+/// As long as TCP may be about to end the socket of a connection that has gone, that socket gets nothing. A try that
+/// takes too long shows nothing and is made again.
+#[test]
+fn a_socket_that_its_connection_has_left_gets_nothing() {
+    let _host = own_host();
+    loop {
+        let live = owned();
+        let begins = Instant::now();
+        forward_broken(&live.node, &request(&live, ELSEWHERE));
+        live.expect(HANDED_ON);
+        live.forward(&request(&live, HERE));
+        if begins.elapsed() < RST_IS_AWAITED {
+            live.expect(&[("ds_door_batch", 2), ("ds_door_later", 1)]);
+            break;
+        }
+    }
+}
+
+/// The requests that wait for their responses are counted modulo 256. If there were more than 127 of them, nobody could
+/// say whether the connection is quiet.
+#[test]
+fn no_more_requests_wait_than_can_be_counted() {
+    let _host = own_host();
+    let mut live = owned();
+    for _ in 0..127 {
+        live.forwards(&request(&live, HERE), LET_IN);
+        live.sent += HERE.len();
+    }
+    let too_many: Counted<'_> = &[("ds_door_withheld", 1)];
+    live.forwards(&request(&live, HERE), too_many);
+    live.forwards(&request(&live, ELSEWHERE), too_many);
+    // The tap on the wire has no room for all that was sent meanwhile.
+    live.wire = Wire::tapped();
+    live.answer_another(0);
+    live.forwards(&request(&live, HERE), LET_IN);
 }
 
 /// A connection that began before its service had doors has none: it ends with its next data.

@@ -103,7 +103,7 @@ fn whatever_is_of_the_connection() {
         |live| live.client.get(COOKIE),
         |live| {
             let ahead = live.request();
-            let seq = ahead.seq + 100_000;
+            let seq = ahead.seq.wrapping_add(100_000);
             ahead.seq(seq)
         },
     ];

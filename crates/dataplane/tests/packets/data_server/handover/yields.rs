@@ -76,7 +76,7 @@ fn nothing_new_is_sent_from_then_on() {
     let before = live.ack();
     live.write();
     let after = Segment {
-        ack: before.ack + live.answer.len() as u32,
+        ack: before.ack.wrapping_add(live.answer.len() as u32),
         ..before.clone()
     };
     // Something is on its way, so the client's own acknowledgement closes the window.
