@@ -187,6 +187,8 @@ enum counter {
 	COUNTER_DS_DOOR_LAST,        /* dropped: a request behind a response that ends its connection */
 	COUNTER_DS_DOOR_STAYS,       /* ended: the connection was to leave, and it is not known where its response
 	                                ends */
+	COUNTER_DS_DOOR_DESERTED,    /* a request would be this data server's, but no server listens: another data
+	                                server of the pool is to answer */
 	COUNTER_DS_DOOR_FIXED,       /* ended: a request for another pool, where connections stay with their data
 	                                server */
 	COUNTER_DS_DOOR_UNKNOWN,     /* ended: it is not known where the requests of this connection begin */

@@ -31,6 +31,7 @@ struct arrival {
 	bool keeps_out; /* the packet's data does not get in, or only later; what it acknowledges does */
 	bool broken;   /* it goes to the agent as DOOR_BROKEN */
 	bool ends;     /* it is delivered as a FIN */
+	bool deserted; /* no server listens here, so another data server is to answer, if there is one */
 	u32 sent_in;   /* AGENT_, LEAVE_, EARLY_ or QUIET_METADATA: this node's daemon or agent sent it in; else 0 */
 	u32 mark;      /* of a packet that was here before (enum mark); else 0 */
 	u32 end;       /* sequence number that the packet's socket expected when it was looked at: the socket is ended

@@ -82,4 +82,39 @@ static __always_inline u16 choose(const struct pool *pool, u32 index, const stru
 	return choice ? *choice : NO_DATA_SERVER;
 }
 
+enum {
+	OTHER_TRIES = 64, /* one of two members is not chosen so often by chance */
+};
+
+struct other_choice {
+	const struct tcb_key *flow;
+	u32 pool;
+	u32 attempt;
+	u16 refuser;
+	u16 found;
+};
+
+static long try_other(u32 index, struct other_choice *c)
+{
+	const struct pool *pool = pool_at(c->pool);
+
+	c->found = pool ? choose(pool, c->pool, c->flow, 0, c->attempt + index) : NO_DATA_SERVER;
+	return c->found != c->refuser;
+}
+
+/* Chooses a data server of the pool other than `refuser`. Returns `refuser` if the pool seems to have no other. */
+static __always_inline u16 choose_other(u32 pool, const struct tcb_key *flow, u16 refuser, u32 attempt)
+{
+	struct other_choice c = {
+		.flow = flow,
+		.pool = pool,
+		.attempt = attempt,
+		.refuser = refuser,
+		.found = NO_DATA_SERVER,
+	};
+
+	bpf_loop(OTHER_TRIES, try_other, &c, 0);
+	return c.found;
+}
+
 #endif

@@ -8,22 +8,6 @@
 #include "routing/dispatcher.h"
 
 /*
- * Chooses a data server of the pool other than `refuser`. After a few tries it returns `refuser` if nothing else was
- * chosen.
- */
-static __always_inline u16 choose_other(u32 pool_index, const struct tcb_key *flow, u16 refuser, u32 attempt)
-{
-	const struct pool *pool = pool_at(pool_index);
-	u16 other = refuser;
-
-	if (!pool)
-		return NO_DATA_SERVER;
-	for (int i = 0; i < 4 && other == refuser; i++)
-		other = choose(pool, pool_index, flow, 0, attempt + i);
-	return other;
-}
-
-/*
  * Handles REFUSED: a data server has no listener for this service. Its ADOPT, which carries the client's packet, goes
  * to another one. When all have refused, the daemon resets the client. The program cannot, because this frame did not
  * come from the client, so only the kernel can find the way back.

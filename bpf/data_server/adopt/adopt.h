@@ -128,6 +128,16 @@ static __always_inline int adopt_after(struct arrival *a, const struct lccp_head
 	return end_older(a, in, seq, COUNTER_DS_TIME_WAIT_ENDED);
 }
 
+/* Handles an ADOPT while no server listens here. Where owners judge requests, another data server may be known here. */
+static __always_inline int adopt_deserted(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	if (a->again)
+		return discard(a, COUNTER_LCCP_REPEATED);
+	if (is_owners(in->ip.daddr, in->tcp.dest))
+		return leave_to(STAGE_OWNED, a, h->be_data);
+	return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
+}
+
 static __always_inline int adopt(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
@@ -140,8 +150,7 @@ static __always_inline int adopt(struct arrival *a, struct lccp_header *h, struc
 		return verdict;
 	}
 	if (!sk)
-		return a->again ? discard(a, COUNTER_LCCP_REPEATED)
-				: refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
+		return adopt_deserted(a, h, in);
 	switch (sk->state) {
 	case STATE_LISTEN:
 		if (a->again)

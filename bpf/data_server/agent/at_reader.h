@@ -21,6 +21,7 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 	struct judged j = { .known = known, .may_ask = !(d->flags & DOOR_CHOSEN) };
 	const struct data_server *next;
 
+	a->deserted = !is_server_there(a, in);
 	switch (judge_request(a, h, in, d->pool == NO_POOL ? 0 : d, &j)) {
 	case JUDGED_HERE:
 		d->next = d->request;

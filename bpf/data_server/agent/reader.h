@@ -288,7 +288,7 @@ static __noinline int pass_to_server(struct arrival *a, const struct lccp_header
 
 	if (!tcp || !d || !read)
 		return TCX_DISCARD;
-	if (!is_server_there(a, in))
+	if (a->deserted)
 		return discard(a, COUNTER_DS_UNASSIGNED);
 	struct door begun = *d;
 	begun.flags = DOOR_OWES | (read->flags & READ_SWITCHES ? DOOR_SWITCHES : 0);

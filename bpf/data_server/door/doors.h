@@ -27,6 +27,7 @@ enum found {
 	PASS_ON,                   /* an ADOPT that is for data server `a->next` */
 	AWAITS_WORD,               /* an ADOPT about whose request a dispatcher is to be asked */
 	REFUSE,                    /* an ADOPT that is for nobody */
+	REFUSE_DESERTED,           /* an ADOPT for this data server, where no server listens */
 	RECEIVED_BEFORE,           /* its data is here up to `a->end`: the node that keeps it is told */
 	NOT_YET,                   /* it waits */
 	NOT_HERE,                  /* its connection is not here, and was not */

@@ -97,6 +97,19 @@ static __noinline u16 choose_owner(const struct lccp_header *h, u32 index, const
 	return pool ? choose(pool, index, &flow, r, 0) : NO_DATA_SERVER;
 }
 
+/* Chooses another data server of the pool than this one, because no server listens here; this one if there is none. */
+static __noinline u16 choose_instead(struct arrival *a, const struct lccp_header *h, u32 index)
+{
+	struct tcb_key flow = flow_of(h);
+	u16 own = a->settings->slot, other = choose_other(index, &flow, own, h->tcb.attempt + 1);
+
+	if (other == NO_DATA_SERVER)
+		return own;
+	if (other != own)
+		count(a->counters, COUNTER_DS_DOOR_DESERTED);
+	return other;
+}
+
 /*
  * Judges the request that begins with the packet. `d` is the door of the connection that is here. If `d` is 0, the
  * connection comes with this request, or the request comes again: then this data server answers if it is a member of
@@ -142,7 +155,7 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	bool asks = j->may_ask && service->flags & SERVICE_ASKS;
 	/* A door has NO_POOL if no request was judged here yet: the connection came idle, or with the rest of a response. */
 	bool is_settled = d ? d->pool == NO_POOL || stays(pool, index, d->pool, d->generation) : !asks;
-	if (is_member(pool, own) && is_settled)
+	if (!a->deserted && is_member(pool, own) && is_settled)
 		return here;
 	if (d && d->pool == index && service->flags & SERVICE_STAYS)
 		return here;
@@ -155,6 +168,8 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	if (word == WORD_AWAITED)
 		return JUDGED_ASKS;
 	j->owner = word == WORD_NONE ? choose_owner(h, index, r) : word;
+	if (a->deserted && j->owner == own)
+		j->owner = choose_instead(a, h, index);
 	if (j->owner == NO_DATA_SERVER)
 		return JUDGED_NOBODY;
 	return j->owner == own ? here : JUDGED_ELSEWHERE;

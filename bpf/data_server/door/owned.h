@@ -271,6 +271,17 @@ static __noinline enum found read_or_refuse(struct arrival *a, const struct lccp
 	return REFUSE;
 }
 
+/*
+ * Refuses an ADOPT because no server listens here, and this node knows no other data server for it. The connection
+ * server may know one.
+ */
+static __always_inline int refuse_deserted(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	if (!make_room(a, in))
+		return discard(a, COUNTER_DS_NO_WAY);
+	return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
+}
+
 /* Judges whose the connection is that an ADOPT brings. */
 static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
@@ -280,6 +291,8 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	a->kept = 0;
 	/* The connection was idle at the data server from which it comes, or its client ends it without a request. */
 	if (!payload_of(in)) {
+		if (a->deserted)
+			return REFUSE_DESERTED;
 		begin_door(a, h, in, 0);
 		return ADOPT_HERE;
 	}
@@ -295,6 +308,8 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	case JUDGED_HERE:
 		if (j.span.body.state == RESPONSE_UNKNOWN)
 			return read_or_refuse(a, h, in, DOOR_BROKEN);
+		if (a->deserted)
+			return REFUSE_DESERTED;
 		if (j.resumes)
 			keep_request_here(a, h, in, j.pool);
 		begin_door(a, h, in, &j);
@@ -375,16 +390,18 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		verdict = is_connection(sk) ? leave_idle(a, h, in, sk) : discard(a, COUNTER_DS_RELEASE_GONE);
 	else if (is_connection(sk))
 		verdict = at_door(a, h, in, sk);
-	else if (sk && h->command == LCCP_ADOPT && !is_adopt_again(h) && (beginning = beginning_of(h, in)) != IS_HERE_SOON)
+	else if (h->command == LCCP_ADOPT && !is_adopt_again(h) && (beginning = beginning_of(h, in)) != IS_HERE_SOON)
 		verdict = beginning == IS_NEW ? BEGINS_HERE : discard(a, COUNTER_DS_ENDED_BEFORE);
 	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
 		verdict = on->asks ? begin_again(a, h, in, on) : take_passing(a, h, in, on);
 	else if (on || being_adopted(h))
 		verdict = put_behind_batch(a);
 	else
-		verdict = sk && is_adopt_again(h) ? receive_adopt_again(a, h, in) : follow_gone(a, h, in);
-	if (verdict == BEGINS_HERE)
+		verdict = is_adopt_again(h) ? receive_adopt_again(a, h, in) : follow_gone(a, h, in);
+	if (verdict == BEGINS_HERE) {
+		a->deserted = !sk;
 		verdict = judge_adopt(a, h, in);
+	}
 	if (on && on->asks && (verdict == ADOPT_HERE || verdict == ADOPT_TO_READ))
 		forget_passing(h);
 	if (verdict == ADOPT_HERE && a->kept)
@@ -418,6 +435,8 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		return await_word(a, h, in);
 	case REFUSE:
 		return refuse_for_all(a, h, in);
+	case REFUSE_DESERTED:
+		return refuse_deserted(a, h, in);
 	case RECEIVED_BEFORE:
 		return tell_received(a, h, in, false);
 	case NOT_HERE:

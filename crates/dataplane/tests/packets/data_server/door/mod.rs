@@ -1,6 +1,7 @@
 //! The door: each further request is judged at the data server that has the connection's socket.
 
 pub mod body;
+pub mod deserted;
 pub mod dispatcher;
 pub mod early;
 pub mod fence;

@@ -1,0 +1,96 @@
+//! A data server whose server's program does not listen, because it is being restarted: another data server of the pool
+//! gets what would begin here.
+
+use std::net::{Ipv4Addr, TcpListener};
+
+use baton_wire::{Message, Refusal};
+
+use super::owner::{AGAIN, HERE, end_of, owned, request, told_again};
+use crate::{
+    data_server::agent::reader::{is_reset, reads, send_in, tell, with_agent},
+    prelude::*,
+};
+
+const GOES_ON: Counted<'_> = &[("ds_door_deserted", 1), ("ds_door_handed_on", 1)];
+
+/// Has the server stop listening, and leaves this data server and data server 1 in the pool of GET.
+fn desert(live: &mut Live) {
+    live.node.set_choices(0, &[0, 0, 1]);
+    // The listener at another port takes the place of the server's.
+    live.listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+}
+
+/// Checks that data server 1 gets the connection with this request, and that the connection server is told.
+#[track_caller]
+fn goes_to_next(live: &Live, request: &Segment) {
+    let adopts = live.message_to(ds(1), ds_mac(1));
+    assert!(
+        matches!(adopts.message, Message::Adopt { tcb, .. } if tcb.attempt == 1),
+        "{adopts:?}"
+    );
+    assert!(adopts.packet.ends_with(&request.payload));
+}
+
+#[track_caller]
+fn moved_to_next(live: &Live) {
+    let told = live.message_to(CS, CS_MAC).message;
+    assert!(
+        matches!(told, Message::Moved { next: Some(next), .. } if next == short(ds(1))),
+        "{told:?}"
+    );
+}
+
+/// What comes behind the request follows it, also when a server listens here again: by then data server 1 may have
+/// answered.
+#[test]
+fn a_first_request_goes_to_another_member_of_its_pool() {
+    let _host = own_host();
+    let mut live = owned();
+    live.has_acks = true;
+    desert(&mut live);
+    live.client = Client::fresh();
+    let first = live.client.get(COOKIE);
+    send(&live.node, &adopt(&live.client), &first);
+    live.expect(GOES_ON);
+    moved_to_next(&live);
+    goes_to_next(&live, &first);
+    live.listener = listen(WEB);
+    live.forwards(&first, AGAIN);
+    live.message_to(CS, CS_MAC);
+    told_again(&live, &first, None);
+    let behind = first.clone().seq(end_of(&first));
+    live.forwards(&behind, &[("ds_door_followed", 1)]);
+    assert!(nothing_to_accept(&live.listener));
+}
+
+/// The connection server may know another data server for a request that this node's tables give to nobody else.
+#[test]
+fn what_nobody_else_may_answer_is_refused() {
+    let _host = own_host();
+    let mut live = owned();
+    live.has_acks = true;
+    desert(&mut live);
+    live.client = Client::fresh();
+    let first = live.client.get(COOKIE).payload(HERE);
+    send(&live.node, &adopt(&live.client), &first);
+    live.expect(&[("ds_refused", 1)]);
+    let told = live.message_to(CS, CS_MAC).message;
+    let is_refused = matches!(told, Message::Refused { tcb, refusal: Refusal::NoListener, .. } if tcb.attempt == 0);
+    assert!(is_refused, "{told:?}");
+}
+
+/// A request that the agent has read goes to another member of its pool, too.
+#[test]
+fn what_the_agent_has_read_goes_to_another_member_of_its_pool() {
+    let _host = own_host();
+    let (mut live, agent) = with_agent();
+    let whole = request(&live, GET);
+    let read = reads(&live, &agent, &whole);
+    tell(&live, &read, &whole, 0);
+    desert(&mut live);
+    send_in(&live, &whole);
+    live.expect(GOES_ON);
+    goes_to_next(&live, &whole);
+    moved_to_next(&live);
+    is_reset(&read);
+}
