@@ -46,6 +46,8 @@ struct Seen {
     is_gone: bool,
     /// The frame whose client was probed last.
     probed: Option<Vec<u8>>,
+    /// The kernel refuses this many frames, the next ones.
+    refused: u32,
     /// Flags of the door once a request was read.
     flags: u16,
     /// Flags of the door before that.
@@ -117,6 +119,10 @@ impl Program for Fake {
 
     fn send(&self, frame: &[u8]) -> io::Result<()> {
         let mut seen = self.0.lock().unwrap();
+        if seen.refused > 0 {
+            seen.refused -= 1;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         seen.frames.push(frame.to_vec());
         let come: usize = seen.frames.iter().map(|frame| payload(frame).len()).sum();
         if seen.goes_after > 0 && come >= seen.goes_after {
@@ -346,6 +352,22 @@ fn what_is_kept_the_next_process_sends_in() {
         let seen = next.0.lock().unwrap();
         assert!(seen.frames.len() > 1);
         assert!(seen.frames.iter().all(|frame| payload(frame) == text));
+    });
+}
+
+/// What the kernel refuses to send is sent again, before the connection has gone on and after that.
+#[test]
+fn a_frame_that_is_refused_is_lost_and_sent_again() {
+    run("a_frame_that_is_refused_is_lost_and_sent_again", async {
+        let mut bed = Bed::new().await;
+        let text = b"GET /%61 HTTP/1.1\r\n\r\n";
+        bed.program.0.lock().unwrap().refused = 2;
+        bed.say(text).await;
+        let (program, counters) = bed.goes_after(text.len(), 4);
+        until(|| program.0.lock().unwrap().client.is_none()).await;
+        program.0.lock().unwrap().refused = 2;
+        until(|| counters.given.load(Relaxed) == 1).await;
+        assert_eq!(counters.failed.load(Relaxed), 0);
     });
 }
 

@@ -271,11 +271,9 @@ async fn see_left(left: Left, program: Arc<dyn Program>, store: Arc<Store>) {
         Err(error) => Err(error),
     };
     store.remove(&flow);
-    let seen = match seen {
-        Ok(State::Gone) => make_it_speak(&*program, &given).await,
-        seen => seen.and_then(given_up).map(drop),
-    };
-    if let Err(error) = seen {
+    if let Ok(State::Gone) = seen {
+        make_it_speak(&*program, &given).await;
+    } else if let Err(error) = seen.and_then(given_up) {
         tracing::debug!(%error, "a request that an earlier process had read did not reach its server");
     }
 }
@@ -284,12 +282,11 @@ async fn see_left(left: Left, program: Arc<dyn Program>, store: Arc<Store>) {
 /// earlier process. In the second case its client waits, because all that it sent was acknowledged. Only the client
 /// knows which case it is: if it still has the connection, the connection server resets it, like every connection that
 /// nobody has.
-async fn make_it_speak(program: &dyn Program, given: &Given) -> io::Result<()> {
+async fn make_it_speak(program: &dyn Program, given: &Given) {
     for pause in [[LATEST; PROBES], [PROBES_AGAIN; PROBES]].concat() {
-        given.last().try_for_each(|frame| program.probe(frame))?;
+        each(given.last(), |frame| program.probe(frame));
         sleep(pause).await;
     }
-    Ok(())
 }
 
 async fn read(
@@ -502,19 +499,24 @@ impl Connection {
                 if let Err(error) = self.store.put(&self.flow, &given) {
                     tracing::debug!(%error, "cannot write the file of a request that is kept");
                 }
-                send(&*self.program, given.missing(self.begin))?;
-                if self
-                    .client
-                    .take_error()?
-                    .is_some_and(|error| is_reset(&error))
-                {
+                send(&*self.program, given.missing(self.begin));
+                if self.has_gone_on()? {
                     return given_up(see_received(&*self.program, &self.flow, &given).await?);
                 }
             }
             sleep(pause).await;
             pause = (pause * 2).min(LATE);
         }
+        if self.has_gone_on()? {
+            return given_up(see_received(&*self.program, &self.flow, &given).await?);
+        }
         Err(io::Error::other("its server did not take the request"))
+    }
+
+    /// Whether the program has let the connection go on, for which it resets the agent's socket.
+    fn has_gone_on(&self) -> io::Result<bool> {
+        let error = self.client.take_error()?;
+        Ok(error.is_some_and(|error| is_reset(&error)))
     }
 
     fn stream(&self, door: &Door, ack: u32) -> Stream {
@@ -537,7 +539,7 @@ async fn see_received(program: &dyn Program, flow: &TcbKey, given: &Given) -> io
     let mut keeping = Keeping::new(Instant::now(), given.end);
     let mut pause = SOON;
     // In most cases that socket has all data already, and the last frame is enough to show it.
-    send(program, given.last())?;
+    send(program, given.last());
     loop {
         sleep(pause).await;
         let Some(kept) = program.kept(flow)? else {
@@ -546,7 +548,7 @@ async fn see_received(program: &dyn Program, flow: &TcbKey, given: &Given) -> io
             ));
         };
         match keeping.look(Instant::now(), kept) {
-            State::Missing => send(program, given.missing(kept.received))?,
+            State::Missing => send(program, given.missing(kept.received)),
             state => return Ok(state),
         }
         pause = (pause * 2).min(LATEST);
@@ -554,8 +556,8 @@ async fn see_received(program: &dyn Program, flow: &TcbKey, given: &Given) -> io
 }
 
 /// The outcome of a connection that was given away. A connection that is found nowhere was answered and has ended
-/// before the agent noticed. If instead it was lost with its data server, the connection server takes care of its
-/// client, as of all clients of a dead data server.
+/// before the agent noticed, or what is kept here of it is kept once more with a later request. If instead it was lost
+/// with its data server, the connection server takes care of its client, as of all clients of a dead data server.
 fn given_up(state: State) -> io::Result<Outcome> {
     match state {
         State::Done | State::Gone => Ok(Outcome::Given),
@@ -565,8 +567,18 @@ fn given_up(state: State) -> io::Result<Outcome> {
     }
 }
 
-fn send<'a>(program: &dyn Program, mut frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
-    frames.try_for_each(|frame| program.send(frame))
+fn send<'a>(program: &dyn Program, frames: impl Iterator<Item = &'a [u8]>) {
+    each(frames, |frame| program.send(frame));
+}
+
+/// Does this with each frame. A frame that the kernel refuses is lost, as it may be on a wire: all that is sent here is
+/// sent again.
+fn each<'a>(frames: impl Iterator<Item = &'a [u8]>, does: impl Fn(&[u8]) -> io::Result<()>) {
+    for frame in frames {
+        if let Err(error) = does(frame) {
+            tracing::debug!(%error, "a frame of a request that was read could not be sent");
+        }
+    }
 }
 
 /// Returns frames for all that has come. Each request begins a frame.
