@@ -58,6 +58,9 @@ const SILENCES: [(&str, &str, &str); 5] = [
 
 /// The keys of a service's health checks, with the values that lab files get if they do not set them.
 const CHECKS: [(&str, &str); 2] = [("interval", "1s"), ("timeout", "900ms")];
+/// How many checks must fail before a server is taken out. A server that waits for its turn for three seconds fails
+/// three.
+const FALL: i64 = 5;
 
 fn stretch_lab_by(lab: &mut Table, factor: u32) {
     if let Some(Value::Table(config)) = lab.get_mut("config")
@@ -92,6 +95,7 @@ fn patient_checks(config: &mut Table) {
             for (key, default) in CHECKS {
                 health.entry(key).or_insert_with(|| default.into());
             }
+            health.entry("fall").or_insert(FALL.into());
         }
     }
 }
@@ -147,7 +151,7 @@ mod tests {
                 .parse()?;
         stretch_lab_by(&mut lab, 2);
         let expected = "[config.cluster]\nsilence = '6s'\nclock_window = '20s'\nhello = '400ms'\n[config.cs]\ndead_after = '6s'\nflows = 16384\n\
-                        [[config.service]]\nhealth = { interval = '8s', timeout = '1800ms' }";
+                        [[config.service]]\nhealth = { interval = '8s', timeout = '1800ms', fall = 5 }";
         assert_eq!(lab, expected.parse()?);
         Ok(())
     }

@@ -271,7 +271,8 @@ struct bpf_sock *bpf_skc_lookup_tcp(void *skb, struct bpf_sock_tuple *tuple, u32
 {
 	if (tuple->ipv4.daddr == bpf_htonl(LOOPBACK))
 		return tuple->ipv4.dport == bpf_htons(READER_PORT) ? &reader : 0;
-	return here->socket.state ? &here->full : &listener;
+	/* No connection has port 0. */
+	return here->socket.state && tuple->ipv4.sport ? &here->full : &listener;
 }
 
 struct tcp_sock *bpf_skc_to_tcp_sock(void *sk)
