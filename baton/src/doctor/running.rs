@@ -56,7 +56,12 @@ fn judge_silence(nodes: &[Peer]) -> Finding {
     const NAME: &str = "silent_nodes";
     let silent: Vec<String> = nodes
         .iter()
-        .filter(|peer| !matches!(peer.state.as_str(), "this node" | "alive"))
+        .filter(|peer| {
+            !matches!(
+                peer.state.as_str(),
+                "this node" | "alive" | "not watched here"
+            )
+        })
         .map(|peer| format!("{} ({}, {})", peer.name, peer.address, peer.state))
         .collect();
     if silent.is_empty() {
@@ -147,6 +152,7 @@ mod tests {
         let heard = [
             peer("cs1", "this node", None),
             peer("ds1", "alive", Some(1)),
+            peer("cs2", "not watched here", None),
         ];
         assert_eq!(judge_silence(&heard).verdict(), Good);
         let silent = judge_silence(&[

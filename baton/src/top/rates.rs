@@ -127,7 +127,7 @@ fn node(status: &Status, peer: &Peer, before: Before<'_>) -> NodeRow {
 fn in_a_word(state: &str) -> &str {
     match state {
         "never heard of" => "unheard",
-        "not a data server" => "-",
+        "not watched here" => "-",
         state => state,
     }
 }

@@ -5,6 +5,8 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
 use nix::sys::socket::{MsgFlags, recv};
@@ -12,6 +14,7 @@ use nix::unistd::pipe2;
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::client::{end_in_order, has_ended};
 
@@ -19,6 +22,9 @@ use crate::client::{end_in_order, has_ended};
 const REQUESTS: usize = 1 << 16;
 /// Room for bytes on their way from a server to its client. What waits for a slow client is held here.
 const RESPONSES: usize = 1 << 18;
+/// Once the server has ended, a client that says nothing for this long is let go, as Linux does with a connection that
+/// its program has closed (tcp_fin_timeout). Otherwise its sockets would stay here for ever.
+const LINGER: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 60 });
 /// Most bytes that `read_away` discards by one call to the kernel.
 const AWAY: usize = 1 << 20;
 
@@ -57,13 +63,21 @@ pub(crate) async fn pass_both_ways(
         true => Err(io::ErrorKind::UnexpectedEof.into()),
         false => end(client),
     };
-    let mut requests = pin!(pass(client, server, REQUESTS));
-    let mut responses = pin!(pass(server, client, RESPONSES));
+    let (asked, answered) = (AtomicU64::new(0), AtomicU64::new(0));
+    let mut requests = pin!(pass(client, server, REQUESTS, &asked));
+    let mut responses = pin!(pass(server, client, RESPONSES, &answered));
     tokio::select! {
         passed = &mut responses => {
             end_responses(passed?)?;
-            requests.await?;
-            end(server)?;
+            let mut before = None;
+            while before != Some(asked.load(Relaxed)) {
+                before = Some(asked.load(Relaxed));
+                if let Ok(passed) = timeout(LINGER, requests.as_mut()).await {
+                    passed?;
+                    end(server)?;
+                    break;
+                }
+            }
         }
         passed = &mut requests => match passed {
             Err(error) if has_ended(server) => {
@@ -83,19 +97,24 @@ pub(crate) async fn pass_both_ways(
     Ok(())
 }
 
-/// Passes on bytes until `from` ends, and returns how many there were. At most `room` bytes are between the two. The
-/// pipe is empty whenever it is filled: so if nothing more goes in, nothing has come.
-async fn pass(from: &TcpStream, to: &TcpStream, room: usize) -> io::Result<u64> {
+/// Passes on bytes until `from` ends, and returns how many there were; `passed` says so meanwhile. At most `room` bytes
+/// are between the two. The pipe is empty whenever it is filled: so if nothing more goes in, nothing has come.
+async fn pass(
+    from: &TcpStream,
+    to: &TcpStream,
+    room: usize,
+    passed: &AtomicU64,
+) -> io::Result<u64> {
     let (out, into) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
-    let (room, mut passed) = (resize(&into, room), 0);
+    let room = resize(&into, room);
     let flags = SpliceFFlags::SPLICE_F_MOVE | SpliceFFlags::SPLICE_F_NONBLOCK;
     loop {
         let fill = || Ok(splice(from, None, &into, None, room, flags)?);
         let mut filled = from.async_io(Interest::READABLE, fill).await?;
         if filled == 0 {
-            return Ok(passed);
+            return Ok(passed.load(Relaxed));
         }
-        passed += filled as u64;
+        passed.fetch_add(filled as u64, Relaxed);
         while filled > 0 {
             let empty = || Ok(splice(&out, None, to, None, filled, flags)?);
             filled -= to.async_io(Interest::WRITABLE, empty).await?;
@@ -251,6 +270,20 @@ mod tests {
         let asks = async { while client.write_all(&bytes(100_000)).await.is_ok() {} };
         let (ended, ()) = tokio::join!(between, asks);
         ended.unwrap().unwrap_err();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_does_nothing_behind_its_servers_end_is_let_go() {
+        let (mut client, to_client) = pair().await;
+        let (mut server, to_server) = pair().await;
+        let between = tokio::spawn(async move { pass_both_ways(&to_client, &to_server, 0).await });
+        server.write_all(b"all").await.unwrap();
+        drop(server);
+        let mut got = Vec::new();
+        client.read_to_end(&mut got).await.unwrap();
+        assert_eq!(got, b"all");
+        let passed = timeout(Duration::from_secs(60), between).await;
+        passed.expect("it has ended").unwrap().unwrap();
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use baton_abi::MARK_RELAY_LOCAL;
 use netlink_packet_sock_diag::inet::nlas::Nla;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetResponse, StateFlags};
 use netlink_packet_sock_diag::{AF_INET, AF_INET6};
@@ -81,6 +82,10 @@ fn established(
     for family in [AF_INET, AF_INET6] {
         let extensions = extensions.clone();
         dump(family, StateFlags::ESTABLISHED, extensions, |response| {
+            // The server's end of a connection that the relay makes. The client's own connection is there as well.
+            if response.nlas.contains(&Nla::Mark(MARK_RELAY_LOCAL)) {
+                return;
+            }
             let id = &response.header.socket_id;
             let ends = (ipv4(id.source_address), ipv4(id.destination_address));
             if let (Some(local), Some(client)) = ends {

@@ -44,6 +44,10 @@ pub(crate) fn dump(
                 NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
                     visit(&response);
                 }
+                // If the kernel cannot list the sockets, it says so here.
+                NetlinkPayload::Done(done) if done.code < 0 => {
+                    return Err(io::Error::from_raw_os_error(done.code.saturating_neg()));
+                }
                 NetlinkPayload::Done(_) => return Ok(()),
                 NetlinkPayload::Error(error) => return Err(error.to_io()),
                 _ => {}

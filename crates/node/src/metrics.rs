@@ -190,8 +190,9 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-fn is_ds(node: &Peer) -> bool {
-    node.roles.iter().any(|role| role == "ds")
+/// Whether the node is a data server, and its heartbeats come here.
+fn is_watched_ds(node: &Peer) -> bool {
+    node.roles.iter().any(|role| role == "ds") && node.state != "not watched here"
 }
 
 fn nodes(registry: &mut Registry, status: &Status) {
@@ -213,14 +214,16 @@ fn nodes(registry: &mut Registry, status: &Status) {
         "1 if the data server's heartbeats arrive, or if it is this node",
         of_nodes(status, |node| {
             let is_alive = node.state == "alive" || node.state == "this node";
-            is_ds(node).then_some(is_alive.into())
+            is_watched_ds(node).then_some(is_alive.into())
         }),
     );
     gauges(
         registry,
         "draining",
         "1 if the data server is being drained and therefore takes no new requests",
-        of_nodes(status, |node| is_ds(node).then_some(node.draining.into())),
+        of_nodes(status, |node| {
+            is_watched_ds(node).then_some(node.draining.into())
+        }),
     );
     gauges(
         registry,

@@ -58,14 +58,19 @@ impl Store {
         }
     }
 
-    /// Returns what an earlier process has left. Files that cannot be read are of no use to anybody, and are removed.
+    /// Returns what an earlier process has left. Files that cannot be read are of no use to anybody, and are removed if
+    /// they can be.
     pub(super) fn left(&self) -> io::Result<Vec<Left>> {
         let mut all = Vec::new();
         for file in fs::read_dir(&self.dir)? {
             let path = file?.path();
             match read_file(&path) {
                 Some(left) => all.push(left),
-                None => fs::remove_file(path)?,
+                None => {
+                    if let Err(error) = fs::remove_file(&path) {
+                        tracing::warn!(path = %path.display(), %error, "cannot remove what is no kept request");
+                    }
+                }
             }
         }
         Ok(all)
@@ -182,6 +187,17 @@ mod tests {
         assert_eq!(left.begin, BEGIN);
         assert_eq!(left.given.end, expected.end);
         assert!(expected.frames.len() > 1 && left.given.frames == expected.frames);
+        Ok(())
+    }
+
+    #[test]
+    fn what_cannot_be_removed_hides_nothing() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let store = Store::open(dir.path().to_owned())?;
+        let (client, cluster) = flow(1);
+        store.put(&TcbKey::of(client, cluster), &given(1, b"first"))?;
+        fs::create_dir(dir.path().join("no-file"))?;
+        assert_eq!(store.left()?.len(), 1);
         Ok(())
     }
 

@@ -23,6 +23,20 @@ use bed::{
 };
 use socket2::SockRef;
 
+/// The server's end of a relayed connection is on this host as well, and is not counted once more.
+#[test]
+fn a_relayed_connection_counts_once() {
+    let Some(bed) = Bed::new() else { return };
+    mptcp_server(&bed.lan.server, all_local(Ipv4Addr::UNSPECIFIED), echo);
+    let mut stream = bed.connect(0, WEB).unwrap();
+    line(&mut stream);
+    let counted = bed
+        .lan
+        .server
+        .run(|| baton_net::Connections::count().unwrap().at(WEB));
+    assert_eq!(counted, 1);
+}
+
 #[test]
 fn the_server_sees_the_clients_address() {
     let Some(bed) = Bed::new() else { return };
@@ -132,6 +146,7 @@ fn a_broken_half_breaks_the_other() {
                     .unwrap();
                 return;
             }
+            writeln!(stream, "heard").unwrap();
             let end = stream.read(&mut [0]).map_err(|error| error.kind());
             told.lock().unwrap().send(end).unwrap();
         },
@@ -147,7 +162,7 @@ fn a_broken_half_breaks_the_other() {
     line(&mut stream);
     stream.write_all(b"hello").unwrap();
     // The reset waits until the word has passed the relay, so that it does not overtake it.
-    thread::sleep(Duration::from_millis(50));
+    assert_eq!(common::line(&mut stream), "heard");
     SockRef::from(&stream)
         .set_linger(Some(Duration::ZERO))
         .unwrap();

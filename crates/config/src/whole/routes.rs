@@ -13,8 +13,8 @@ use crate::service::host::HostPattern;
 use crate::service::{self, Split, Targets};
 use crate::values::name::PoolName;
 
-/// The largest number of pools, all services together. A service's own nodes are no pool here.
-const MAX_POOLS: usize = 127;
+/// The largest number of pools, all services together, from `bpf/abi/settings.h`. The nodes of each service count as one.
+const MAX_POOLS: usize = baton_abi::MAX_POOLS as usize;
 /// The largest number of routes, all services together.
 const MAX_ROUTES: usize = 1024;
 /// The largest number of different host patterns, all services together.
@@ -76,8 +76,9 @@ fn index(
 
 fn limits(report: &mut Report<'_>, services: &[service::Draft]) {
     let pools: Vec<_> = services.iter().flat_map(|one| &one.pools).collect();
-    if let Some(pool) = pools.get(MAX_POOLS) {
-        let most = too_many("pools", pools.len(), MAX_POOLS);
+    let most = MAX_POOLS.saturating_sub(services.len());
+    if let Some(pool) = pools.get(most) {
+        let most = too_many("pools", pools.len(), most);
         report.error(
             pool.header.clone(),
             Problem::new(most, "let routes share pools, or run a second cluster"),

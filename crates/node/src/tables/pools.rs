@@ -16,6 +16,9 @@ use super::routing_of;
 #[derive(Default)]
 pub struct Pools {
     indices: HashMap<PoolId, u16>,
+    /// Where the search for a free index begins. An index that was given up is used again as late as possible, because
+    /// doors and entries may still name it.
+    next: u16,
     choosers: HashMap<u16, Chooser>,
     written: HashMap<u16, Vec<u16>>,
     /// The seed with which the programs hash clients and paths. All pools of the cluster have the same seed, so that a
@@ -63,6 +66,7 @@ impl Pools {
                 pools.indices.insert(PoolId(id), index);
             }
         }
+        pools.next = pools.indices.values().max().map_or(0, |last| last + 1);
         Ok(pools)
     }
 
@@ -71,16 +75,24 @@ impl Pools {
         if let Some(index) = self.indices.get(&id) {
             return Ok(*index);
         }
-        let index = (0..MAX_POOLS as u16)
-            .find(|index| !self.indices.values().any(|used| used == index))
-            .with_context(|| format!("no room for more than {MAX_POOLS} pools"))?;
-        self.indices.insert(id, index);
+        let index = self.take_index(id)?;
         let empty = Pool {
             id: id.0,
             ..Pool::default()
         };
         dataplane.clear_tally(Tallied::Pool(index))?;
         routing_of(dataplane)?.set_pool(index, &empty)?;
+        Ok(index)
+    }
+
+    fn take_index(&mut self, id: PoolId) -> Result<u16> {
+        let end = MAX_POOLS as u16;
+        let index = (self.next..end)
+            .chain(0..self.next.min(end))
+            .find(|index| !self.indices.values().any(|used| used == index))
+            .with_context(|| format!("no room for more than {MAX_POOLS} pools"))?;
+        self.next = index + 1;
+        self.indices.insert(id, index);
         Ok(index)
     }
 
@@ -226,6 +238,19 @@ mod tests {
         assert_ne!(PoolId::new(one, None), PoolId::new(other, None));
         assert_ne!(PoolId::new(one, None), PoolId::new(one, Some("a")));
         assert_eq!(PoolId::new(one, Some("a")), PoolId::new(one, Some("a")));
+    }
+
+    #[test]
+    fn an_index_is_used_again_when_no_other_is_free() -> Result<()> {
+        let mut pools = Pools::default();
+        assert_eq!(pools.take_index(PoolId(1))?, 0);
+        pools.indices.clear();
+        for index in 1..MAX_POOLS as u16 {
+            assert_eq!(pools.take_index(PoolId(u64::from(index)))?, index);
+        }
+        assert_eq!(pools.take_index(PoolId(1000))?, 0);
+        assert!(pools.take_index(PoolId(1001)).is_err());
+        Ok(())
     }
 
     #[test]
