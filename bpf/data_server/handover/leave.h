@@ -40,6 +40,11 @@ static __always_inline __be32 next_of_idle(struct arrival *a, const struct lccp_
 	u32 index = service && d->pool == NO_POOL ? service->pool : d->pool;
 	const struct pool *pool = pool_at(index);
 
+	/* The pool has left the configuration. */
+	if (service && pool && !pool->id) {
+		index = service->pool;
+		pool = pool_at(index);
+	}
 	if (!pool || is_member(pool, a->settings->slot))
 		return 0;
 	const struct data_server *next = data_server(choose_owner(h, index, 0));
@@ -69,7 +74,7 @@ static __always_inline int tell_rest(struct arrival *a, struct lccp_header *h, s
 
 /* Says what becomes of the empty ACK of an idle connection, whose door is taken. */
 static __always_inline int leave_if_quiet(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
-					  const struct tcp_sock *tcp, const struct door *d)
+					  const struct tcp_sock *tcp, struct door *d)
 {
 	bool may_go = !has_just_left(d) && is_quiet(a, sk, tcp, d, in);
 

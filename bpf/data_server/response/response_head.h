@@ -68,6 +68,9 @@ static __always_inline void read_body_length(const struct text *text, struct res
 /* Reads the value of Transfer-Encoding. Only "chunked" alone is understood. */
 static __always_inline void read_coding(const struct text *text, struct response_head *head, u32 offset)
 {
+	/* Clients do not agree about a name with a blank behind it. */
+	if (*text_at(text, offset - 1) != ':')
+		head->odd = 1;
 	if (*text_at(text, offset) == ' ')
 		offset++;
 	u64 coding = text_word(text, offset);
@@ -112,12 +115,14 @@ static __noinline void read_response_line(const struct text *text, struct respon
 			read_body_length(text, head, offset + CONTENT_LENGTH);
 	} else if (small == LETTERS('t', 'r', 'a', 'n', 's', 'f', 'e', 'r') &&
 		   rest == LETTERS('-', 'e', 'n', 'c', 'o', 'd', 'i', 'n') &&
-		   (*text_at(text, offset + 2 * WORD) | 0x20) == 'g' &&
-		   *text_at(text, offset + 2 * WORD + 1) == ':') {
+		   (*text_at(text, offset + 2 * WORD) | 0x20) == 'g') {
 		read_coding(text, head, offset + CODING_AT);
 	} else if (small == LETTERS('c', 'o', 'n', 'n', 'e', 'c', 't', 'i') &&
-		   (rest & FIRST(3)) == LETTERS('o', 'n', ':', 0, 0, 0, 0, 0)) {
-		head->closes |= says_close(text, offset + CONNECTION_VALUE);
+		   (rest & FIRST(2)) == LETTERS('o', 'n', 0, 0, 0, 0, 0, 0)) {
+		if (*text_at(text, offset + CONNECTION_VALUE - 1) == ':')
+			head->closes |= says_close(text, offset + CONNECTION_VALUE);
+		else
+			head->odd = 1;
 	}
 }
 

@@ -130,6 +130,7 @@ pub fn services() -> Vec<(ServiceKey, Service)> {
 pub fn pools() -> Vec<(u16, Pool)> {
     let pool = |index: u16, policy: u32, choices: u32| {
         let pool = Pool {
+            id: u64::from(index) + 1,
             first_choice: first_choice(index),
             choices,
             hash_seed: key().hash_key().seed(),

@@ -1,6 +1,7 @@
 //! Idle connections leave a data server that is no longer a member of their pool. The daemon sends in an empty ACK for
 //! each, and with this ACK the connection goes to another member, as with a request for that member.
 
+use baton_abi::Pool;
 use baton_wire::Message;
 use etherparse::TcpSlice;
 
@@ -89,6 +90,23 @@ fn the_pool_of_its_last_request_counts() {
     leave(&live);
     live.expect(STAYS);
     live.nothing_sent();
+}
+
+/// If that pool has left the configuration, the service's own pool decides.
+#[test]
+fn in_place_of_a_pool_that_is_gone_the_services_own_counts() {
+    let _host = own_host();
+    let mut live = owned();
+    serves(&mut live, HERE);
+    members(&live, 0b10);
+    let gone = first_pool_of_one();
+    live.node
+        .routing()
+        .set_pool(gone, &Pool::default())
+        .unwrap();
+    leave(&live);
+    live.expect(LEFT);
+    has_left(&live, &live.ack());
 }
 
 #[test]

@@ -112,6 +112,9 @@ const FRAMINGS: &[(u32, &[&str])] = &[
             "Content-Length: 3\r\n\r\nabcd",
             // The body ends with the connection.
             "Server: x\r\n\r\nab",
+            // Clients do not agree about a blank in front of a colon.
+            "Content-Length: 3\r\nTransfer-Encoding : chunked\r\n\r\nabc",
+            "Connection : close\r\nContent-Length: 3\r\n\r\nabc",
             // Clients read these in different ways.
             "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
             "Content-Length: 3, 3\r\n\r\nabc",
