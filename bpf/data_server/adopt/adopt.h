@@ -133,6 +133,8 @@ static __always_inline int adopt_deserted(struct arrival *a, struct lccp_header 
 {
 	if (a->again)
 		return discard(a, COUNTER_LCCP_REPEATED);
+	if (was_given(h, in))
+		return discard(a, COUNTER_DS_GIVEN);
 	if (is_owners(in->ip.daddr, in->tcp.dest))
 		return leave_to(STAGE_OWNED, a, h->be_data);
 	return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);

@@ -24,6 +24,9 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 	a->deserted = !is_server_there(a, in);
 	switch (judge_request(a, h, in, d->pool == NO_POOL ? 0 : d, &j)) {
 	case JUDGED_HERE:
+		/* The agent keeps the connection, and sends the request in again. */
+		if (a->deserted)
+			return discard(a, COUNTER_DS_UNASSIGNED);
 		d->next = d->request;
 		let_in(d, &j.span, false);
 		d->route = j.route;

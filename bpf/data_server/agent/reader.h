@@ -276,10 +276,7 @@ static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header 
 	return pass_to_socket(a, h, in, sk, &reads);
 }
 
-/*
- * Gives the connection from the agent to the server, with the request that the agent has read. While no server listens,
- * the agent keeps the connection, and sends the request in again.
- */
+/* Gives the connection from the agent to the server, with the request that the agent has read. */
 static __noinline int pass_to_server(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
@@ -288,8 +285,6 @@ static __noinline int pass_to_server(struct arrival *a, const struct lccp_header
 
 	if (!tcp || !d || !read)
 		return TCX_DISCARD;
-	if (a->deserted)
-		return discard(a, COUNTER_DS_UNASSIGNED);
 	struct door begun = *d;
 	begun.flags = DOOR_OWES | (read->flags & READ_SWITCHES ? DOOR_SWITCHES : 0);
 	begun.owed = a->end;

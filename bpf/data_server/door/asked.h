@@ -116,14 +116,6 @@ static __always_inline bool has_answered_more(struct bpf_sock *sk, u8 requests)
 	return r && r->state != RESPONSE_TUNNEL && (signed char)(r->responses - requests) > 0;
 }
 
-/* Whether so many requests wait for their responses that the difference of the two counts could not show one more. */
-static __always_inline bool are_too_many(struct bpf_sock *sk, u8 requests)
-{
-	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
-
-	return (u8)(requests - (r ? r->responses : 0)) >= WAITING_MOST && !(r && r->state == RESPONSE_UNKNOWN);
-}
-
 /* Whether the response to the last of `requests` requests has begun, or nobody can say. */
 static __always_inline bool has_answered_all(struct bpf_sock *sk, u8 requests)
 {
@@ -175,6 +167,17 @@ static __always_inline bool cannot_be_followed(struct bpf_sock *sk)
 	/* Or it has just left by another processor. */
 	r = bpf_sk_storage_get(&responses, sk, 0, 0);
 	return !r || r->state == RESPONSE_FIRST || r->state == RESPONSE_UNKNOWN;
+}
+
+/*
+ * Whether so many requests wait for their responses that the difference of the two counts could not show one more. Where
+ * responses cannot be followed, nothing depends on these counts.
+ */
+static __always_inline bool are_too_many(struct bpf_sock *sk, u8 requests)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return (signed char)(requests - (r ? r->responses : 0)) >= WAITING_MOST && !cannot_be_followed(sk);
 }
 
 /* Whether the response to the last request that came is under way, and it is known where it ends. */

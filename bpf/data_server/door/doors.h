@@ -162,9 +162,14 @@ static __always_inline bool is_to_leave(int verdict)
  * Whether the connection has left this socket a moment ago, so that TCP is about to end it. If TCP has not done so after
  * FORGET_AFTER, it has dropped the RST, as it does if the packet's checksum is wrong.
  */
-static __always_inline bool has_just_left(const struct door *d)
+static __always_inline bool has_just_left(struct door *d)
 {
-	return d->flags & DOOR_LEFT && moment() - d->since <= FORGET_AFTER;
+	if (!(d->flags & DOOR_LEFT))
+		return false;
+	if (moment() - d->since <= FORGET_AFTER)
+		return true;
+	d->flags &= ~DOOR_LEFT;
+	return false;
 }
 
 /* Whether the socket may still be in the making. If it takes longer than BEGUN_FOR, TCP has refused to make it. */

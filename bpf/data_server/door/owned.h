@@ -110,14 +110,19 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 	return send_message(a, h, in, &on);
 }
 
-/* Receives an ADOPT that may have come before. Only a data server that never had the connection begins one with it. */
+/*
+ * Receives an ADOPT that may have come before. A data server that never had the connection begins one with it. So does
+ * one that has sent the connection on with this request, if the ADOPT has come round: no request is passed on so often,
+ * so the notes of it lead in a circle, and nobody has the connection.
+ */
 static __noinline int receive_adopt_again(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
 
-	if (given_with(h, in))
+	bool was_sent_on = given_with(h, in);
+	if (was_sent_on && h->tcb.attempt < ADOPT_ATTEMPTS)
 		return follow_gone(a, h, in);
-	if (!has_been_here(h, seq)) {
+	if (was_sent_on || !has_been_here(h, seq)) {
 		h->flags = 0;
 		return BEGINS_HERE;
 	}
@@ -273,13 +278,27 @@ static __noinline enum found read_or_refuse(struct arrival *a, const struct lccp
 
 /*
  * Refuses an ADOPT because no server listens here, and this node knows no other data server for it. The connection
- * server may know one.
+ * server may know one. But if a data server has sent it, some of the request may be kept by an agent, and comes here as
+ * well: then the agent here answers.
  */
 static __always_inline int refuse_deserted(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
+	if (payload_of(in) && h->tcb.attempt && a->settings->reader_port)
+		return answer_for_nobody(a, h, in);
 	if (!make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
 	return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
+}
+
+/*
+ * Whether this is a late copy of an ADOPT with which the connection was sent on from here. An ADOPT that comes back
+ * from there, or was refused there, has a higher attempt.
+ */
+static __noinline bool was_passed_on(const struct lccp_header *h, const struct inner *in)
+{
+	const struct given *last = given_with(h, in);
+
+	return last && h->tcb.attempt <= last->tcb.attempt;
 }
 
 /* Judges whose the connection is that an ADOPT brings. */
@@ -298,8 +317,7 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	}
 	if (may_have_been_done(a, h, in))
 		return REFUSE;
-	/* With an attempt above 0, the data server that was chosen before may have refused: it is not asked again. */
-	if (!h->tcb.attempt && choose_again(a, h, in))
+	if (was_passed_on(h, in) && choose_again(a, h, in))
 		return PASS_ON;
 	enum judgement judged = judge_request(a, h, in, 0, &j);
 	a->route = j.route;

@@ -460,11 +460,34 @@ fn the_rest_of_a_body_that_is_none_is_answered() {
     });
 }
 
+/// Nobody needs to know the rest of a request that is nobody's.
+#[test]
+fn what_is_known_to_be_nobody_s_is_answered_at_once() {
+    run("what_is_known_to_be_nobody_s_is_answered_at_once", async {
+        let mut bed = Bed::of(Seen {
+            flags_at_first: DOOR_NOBODY as u16,
+            ..Seen::default()
+        })
+        .await;
+        bed.say(b"GET /po").await;
+        assert!(bed.answer().await.starts_with("HTTP/1.1 503 "));
+    });
+}
+
 #[test]
 fn what_is_nobody_s_is_answered() {
     run("what_is_nobody_s_is_answered", async {
         let mut bed = Bed::new().await;
         bed.program.0.lock().unwrap().flags = DOOR_NOBODY as u16;
+        bed.say(b"GET / HTTP/1.1\r\n\r\n").await;
+        assert!(bed.answer().await.starts_with("HTTP/1.1 503 "));
+    });
+}
+
+#[test]
+fn what_the_program_does_not_let_go_on_is_answered() {
+    run("what_the_program_does_not_let_go_on_is_answered", async {
+        let mut bed = Bed::new().await;
         bed.say(b"GET / HTTP/1.1\r\n\r\n").await;
         assert!(bed.answer().await.starts_with("HTTP/1.1 503 "));
     });

@@ -50,7 +50,7 @@ use crate::client::{Ends, Services};
 use crate::listener::Listener;
 use crate::position::{self, Position};
 
-/// The program has to let a connection go on within this time.
+/// The program has to let a connection go on within this time. After that the agent answers.
 const GIVES_UP: Duration = Duration::from_secs(3);
 
 /// The first pause between two tries.
@@ -305,10 +305,10 @@ async fn read(
         program,
         store: Arc::clone(&store),
     };
-    let outcome = if u32::from(door.flags) & DOOR_BROKEN == 0 {
-        connection.read().await
-    } else {
-        connection.answer(Answer::Bad).await
+    let outcome = match u32::from(door.flags) {
+        flags if flags & DOOR_BROKEN != 0 => connection.answer(Answer::Bad).await,
+        flags if flags & DOOR_NOBODY != 0 => connection.answer(Answer::Nobody).await,
+        _ => connection.read().await,
     };
     store.remove(&flow);
     outcome
@@ -510,7 +510,8 @@ impl Connection {
         if self.has_gone_on()? {
             return given_up(see_received(&*self.program, &self.flow, &given).await?);
         }
-        Err(io::Error::other("its server did not take the request"))
+        // No server listens here, or the client does not stop sending.
+        self.answer(Answer::Nobody).await
     }
 
     /// Whether the program has let the connection go on, for which it resets the agent's socket.

@@ -31,6 +31,7 @@ struct node {
 	struct bpf_sock full;
 	struct tcp_sock tcp;
 	struct bpf_tcp_sock seen;
+	bool is_deserted;
 };
 
 static _Thread_local struct node nodes[NODES], *here;
@@ -272,7 +273,9 @@ struct bpf_sock *bpf_skc_lookup_tcp(void *skb, struct bpf_sock_tuple *tuple, u32
 	if (tuple->ipv4.daddr == bpf_htonl(LOOPBACK))
 		return tuple->ipv4.dport == bpf_htons(READER_PORT) ? &reader : 0;
 	/* No connection has port 0. */
-	return here->socket.state && tuple->ipv4.sport ? &here->full : &listener;
+	if (here->socket.state && tuple->ipv4.sport)
+		return &here->full;
+	return here->is_deserted ? 0 : &listener;
 }
 
 struct tcp_sock *bpf_skc_to_tcp_sock(void *sk)
@@ -627,6 +630,12 @@ void model_receive(u32 node, const struct model_packet *p, const u8 *payload, st
 		put_frame(WAY_TCP);
 	else if (verdict == REDIRECT)
 		put_frame(redirected);
+}
+
+/* Says whether no server listens on this node. */
+void model_desert(u32 node, u32 is_deserted)
+{
+	nodes[node].is_deserted = is_deserted;
 }
 
 /* Lets a part of a response leave by this node's socket. */

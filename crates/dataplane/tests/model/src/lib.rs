@@ -55,6 +55,7 @@ const HONEST: Mix = Mix {
     cuts_heads: true,
     is_hostile: false,
     has_forger: true,
+    has_restarts: false,
 };
 
 #[test]
@@ -70,6 +71,15 @@ fn honest_clients_without_an_agent() {
         ..HONEST
     };
     check(mix, 150_000);
+}
+
+#[test]
+fn honest_clients_whose_servers_restart() {
+    let mix = Mix {
+        has_restarts: true,
+        ..HONEST
+    };
+    check(mix, 100_000);
 }
 
 #[test]

@@ -137,6 +137,7 @@ unsafe extern "C" {
     fn model_reset(has_agent: u32);
     fn model_pass_time(ns: u64);
     fn model_set_socket(node: u32, numbers: *const Numbers, is_new: u32);
+    fn model_desert(node: u32, is_deserted: u32);
     fn model_door(node: u32) -> *const Door;
     fn model_set_read(node: u32, read: *const HaveRead);
     fn model_kept(node: u32) -> *const Kept;
@@ -175,6 +176,11 @@ impl Programs {
     pub fn set_socket(&mut self, node: usize, numbers: &Numbers, is_new: bool) {
         // SAFETY: the function reads the numbers, which have the layout that it expects.
         unsafe { model_set_socket(node as u32, numbers, u32::from(is_new)) }
+    }
+
+    pub fn desert(&mut self, node: usize, is_deserted: bool) {
+        // SAFETY: the function takes numbers.
+        unsafe { model_desert(node as u32, u32::from(is_deserted)) }
     }
 
     pub fn door(&self, node: usize) -> Option<Door> {

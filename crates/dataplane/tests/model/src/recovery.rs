@@ -16,6 +16,7 @@ const TRIES: usize = 4;
 pub fn recover(world: &mut World<'_>) -> Checked {
     let mut rng = Rng::with_seed(world.trial.recovery);
     let all = world.stream.len();
+    world.listen_again()?;
     for _ in 0..rounds(world.trial.requests.len()) {
         world.settle()?;
         for _ in 0..TRIES {

@@ -15,6 +15,8 @@ pub struct Mix {
     pub is_hostile: bool,
     /// Whether somebody who knows no sequence number sends as well.
     pub has_forger: bool,
+    /// Whether servers' programs stop listening for a while. What they have accepted goes on.
+    pub has_restarts: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -97,6 +99,11 @@ pub enum Step {
     Agent {
         node: usize,
     },
+    /// The server stops listening, or listens again.
+    Listens {
+        node: usize,
+        again: bool,
+    },
     /// A packet comes from somebody who guesses sequence numbers.
     Forge {
         seq: u32,
@@ -160,6 +167,15 @@ impl Trial {
         let many = rng.usize(10..70);
         while steps.len() < many {
             push_step(rng, mix, &stream, &mut cursor, &mut steps);
+        }
+        if mix.has_restarts {
+            for _ in 0..rng.usize(1..5) {
+                let step = Step::Listens {
+                    node: rng.usize(..3),
+                    again: rng.u8(..3) == 0,
+                };
+                steps.insert(rng.usize(..=steps.len()), step);
+            }
         }
         Self {
             mix,

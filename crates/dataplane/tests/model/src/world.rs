@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use baton_abi::{AGENT_METADATA, DOOR_READING, Door, HaveRead, Kept, LccpHeader, READ_CHUNKED};
+use baton_abi::{
+    AGENT_METADATA, DOOR_NOBODY, DOOR_READING, Door, HaveRead, Kept, LccpHeader, READ_CHUNKED,
+};
 
 use crate::http::{Reader, State, may_answer};
 use crate::native::{
@@ -26,6 +28,8 @@ struct LetIn {
 #[derive(Default)]
 pub struct Node {
     pub socket: Option<Socket>,
+    /// Whether no server listens.
+    is_deserted: bool,
     let_in: VecDeque<LetIn>,
     ingress: VecDeque<Packet>,
     early: Vec<Packet>,
@@ -168,9 +172,30 @@ impl<'a> World<'a> {
             }
             Step::Ack => self.acknowledge(),
             Step::Agent { node } => self.run_agent(node),
+            Step::Listens { node, again } => self.listen(node, again),
             Step::Forge { seq, ack, bytes } => self.forge(seq, ack, bytes),
             Step::Time { milliseconds } => self.pass_time(milliseconds),
         }
+    }
+
+    /// Has the server of a node stop listening, or listen again. To start takes longer than messages are on their way,
+    /// so these arrive first.
+    fn listen(&mut self, node: usize, listens: bool) -> Checked {
+        while listens && !self.messages.is_empty() {
+            self.take_message(0)?;
+        }
+        self.nodes[node].is_deserted = !listens;
+        self.programs.desert(node, !listens);
+        Ok(())
+    }
+
+    /// Has all servers listen.
+    pub fn listen_again(&mut self) -> Checked {
+        (0..NODES.len())
+            .filter(|&node| self.nodes[node].is_deserted)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .try_for_each(|node| self.listen(node, true))
     }
 
     /// Lets time pass. No packet stays inside a node for as long as that, so these packets are taken first.
@@ -319,7 +344,8 @@ impl<'a> World<'a> {
         };
         let RawPacket { seq, ack, rst, .. } = frame.packet.raw;
         if frame.assigned != Listener::None {
-            if self.nodes[node].socket.is_some() {
+            let is_deserted = frame.assigned == Listener::Server && self.nodes[node].is_deserted;
+            if self.nodes[node].socket.is_some() || is_deserted {
                 return Ok(());
             }
             self.sockets += 1;
@@ -457,6 +483,12 @@ impl<'a> World<'a> {
         else {
             return;
         };
+        let door = self.programs.door(node);
+        if door.is_some_and(|door| u32::from(door.flags) & DOOR_NOBODY != 0) {
+            // The agent answers.
+            self.is_refused = true;
+            return;
+        }
         let mut reader = Reader::default();
         let Some(pool) = socket.stream.iter().find_map(|&byte| reader.take(byte)) else {
             return;

@@ -3,6 +3,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
+use baton_abi::ADOPT_ATTEMPTS;
 use baton_wire::{Message, Refusal};
 
 use super::owner::{AGAIN, HERE, end_of, owned, request, told_again};
@@ -93,4 +94,98 @@ fn what_the_agent_has_read_goes_to_another_member_of_its_pool() {
     goes_to_next(&live, &whole);
     moved_to_next(&live);
     is_reset(&read);
+}
+
+fn adopt_with(live: &Live, attempt: u8) -> Message {
+    let Message::Adopt {
+        flow,
+        mut tcb,
+        asker,
+    } = adopt(&live.client)
+    else {
+        panic!("no ADOPT")
+    };
+    tcb.attempt = attempt;
+    Message::Adopt { flow, tcb, asker }
+}
+
+/// Returns a data server that was deserted, has sent a connection on to data server 1, and is no longer deserted.
+fn sent_on() -> (Live, TcpListener, Segment) {
+    let (mut live, agent) = with_agent();
+    live.has_acks = true;
+    desert(&mut live);
+    live.client = Client::fresh();
+    let first = live.client.get(COOKIE);
+    send(&live.node, &adopt(&live.client), &first);
+    live.expect(GOES_ON);
+    moved_to_next(&live);
+    goes_to_next(&live, &first);
+    live.listener = listen(WEB);
+    (live, agent, first)
+}
+
+/// A copy of the ADOPT that comes late goes where the first one has gone. One that has come back from there begins the
+/// connection.
+#[test]
+fn what_was_sent_on_goes_the_same_way_until_it_comes_back() {
+    let _host = own_host();
+    let (live, _agent, first) = sent_on();
+    for attempt in [0, 1] {
+        send(&live.node, &adopt_with(&live, attempt), &first);
+        live.expect(&[("ds_door_handed_on", 1)]);
+        moved_to_next(&live);
+        assert_eq!(live.message_to(ds(1), ds_mac(1)).packet, first.packet());
+    }
+    send(&live.node, &adopt_with(&live, 3), &first);
+    live.expect(ADOPTED);
+    expect_bytes(&accept(&live.listener).0, GET);
+}
+
+/// Where two deserted data servers have sent a connection to each other, what follows the notes comes round.
+#[test]
+fn what_comes_round_begins_here() {
+    let _host = own_host();
+    let (live, _agent, first) = sent_on();
+    let again = |attempt| {
+        let Message::Adopt { flow, tcb, asker } = adopt_with(&live, attempt) else {
+            panic!("no ADOPT")
+        };
+        let keeper = Some(short(ds(1)));
+        Message::AdoptAgain {
+            flow,
+            tcb,
+            asker,
+            keeper,
+        }
+    };
+    send(&live.node, &again(1), &first);
+    live.expect(AGAIN);
+    send(&live.node, &again(ADOPT_ATTEMPTS as u8), &first);
+    live.expect(ADOPTED);
+    expect_bytes(&accept(&live.listener).0, GET);
+}
+
+/// An ADOPT of an earlier request than the one with which the connection was sent on is late.
+#[test]
+fn what_is_older_than_what_was_sent_on_goes_nowhere() {
+    let _host = own_host();
+    let (mut live, _agent, first) = sent_on();
+    desert(&mut live);
+    let earlier = first.clone().seq(first.seq.wrapping_sub(100));
+    send(&live.node, &adopt(&live.client), &earlier);
+    live.expect(&[("ds_given", 1)]);
+}
+
+/// Some of a request that a data server has sent may come from an agent, so the connection server cannot give it to
+/// another one: the agent here answers.
+#[test]
+fn what_another_data_server_has_sent_is_answered() {
+    let _host = own_host();
+    let (mut live, agent) = with_agent();
+    desert(&mut live);
+    live.client = Client::fresh();
+    let first = live.client.get(COOKIE).payload(HERE);
+    send(&live.node, &adopt_with(&live, 1), &first);
+    live.expect(&[("ds_door_nobody", 1), ("ds_door_reads", 1)]);
+    expect_bytes(&accept(&agent).0, HERE);
 }

@@ -41,6 +41,17 @@ fn a_connection_with_more_responses_than_requests_ends() {
     live.nothing_sent();
 }
 
+/// Where the counts of requests and responses say nothing, requests for this data server are let in.
+#[test]
+fn with_more_responses_than_requests_what_stays_is_let_in() {
+    let _host = own_host();
+    let mut live = owned();
+    lets_in(&live, HERE);
+    live.answer_another(HERE.len());
+    live.answer_another(0);
+    lets_in(&live, HERE);
+}
+
 /// The data server to which the connection went may have done the request before it died. So a POST does not begin here
 /// again: the connection server is told NONE.
 #[test]
