@@ -218,6 +218,7 @@ static __noinline void begin_to_read(struct arrival *a, const struct lccp_header
 	struct door d = reading_door(a, in, h->be_data);
 
 	d.flags |= flags;
+	d.attempt = h->tcb.attempt;
 	if (h->tcb.attempt)
 		d.flags |= DOOR_CHOSEN;
 	keep_door(h, &d);
@@ -270,6 +271,7 @@ static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header 
 	struct door reads = reading_door(a, in, d->asker);
 	if (a->broken)
 		reads.flags |= DOOR_BROKEN;
+	reads.attempt = d->requests ? 0 : d->attempt;
 	reads.pool = d->pool;
 	reads.generation = d->generation;
 	reads.be_cwnd = window_to_give(tcp);

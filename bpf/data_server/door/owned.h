@@ -35,7 +35,8 @@ enum {
 /*
  * Makes the header with which a packet follows its connection. The request with which the connection went (`is_first`)
  * goes there once more as ADOPT, because the first ADOPT may have been lost. Every other packet goes as it is, in
- * FORWARD. `before` says how often the packet was sent on already.
+ * FORWARD. `before` says how often the packet was sent on already. An ADOPT that repeats another one has the number of
+ * attempts that the other one had, or a higher one: it comes to nobody twice with the same.
  */
 static __always_inline void become_follower(struct arrival *a, struct lccp_header *h, const struct given *last, u8 before,
 					    bool is_first)
@@ -49,7 +50,7 @@ static __always_inline void become_follower(struct arrival *a, struct lccp_heade
 		h->tcb = last->tcb;
 		h->tcb.be_resume = bpf_cpu_to_be64(bpf_ntohl(a->keeper));
 	}
-	h->tcb.attempt = before + 1;
+	h->tcb.attempt = is_first && last->tcb.attempt > before ? last->tcb.attempt : before + 1;
 }
 
 /*
@@ -71,12 +72,13 @@ static __always_inline __be32 asker_to_tell(const struct arrival *a, const struc
  */
 static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
-	u8 before = h->command == LCCP_FORWARD || is_adopt_again(h) ? h->tcb.attempt : 0;
 	const struct given *last = find_given(h, in);
 
 	if (!last)
 		return NOT_HERE;
 	bool is_first = payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && tick_now() - last->tick < AGAIN_TICKS;
+	bool was_followed = is_first ? is_adopt_again(h) : h->command == LCCP_FORWARD;
+	u8 before = was_followed ? h->tcb.attempt : 0;
 	/*
 	 * A packet that has waited, or is kept, is old, and echoes no timestamp that can be used. Of the request with
 	 * which the connection went, an earlier copy may come first, from before its client had received everything:
@@ -111,18 +113,28 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 }
 
 /*
+ * Whether this is a copy of an ADOPT with which the connection was sent on from here, and that comes late, or repeats
+ * it. An ADOPT that comes back from there, or was refused there, has a higher attempt.
+ */
+static __noinline bool was_passed_on(const struct lccp_header *h, const struct inner *in)
+{
+	const struct given *last = given_with(h, in);
+
+	return last && h->tcb.attempt <= last->tcb.attempt;
+}
+
+/*
  * Receives an ADOPT that may have come before. A data server that never had the connection begins one with it. So does
- * one that has sent the connection on with this request, if the ADOPT has come round: no request is passed on so often,
- * so the notes of it lead in a circle, and nobody has the connection.
+ * one that has sent the connection on with this request, if the ADOPT has come back: then it repeats the one that was
+ * to come back here.
  */
 static __noinline int receive_adopt_again(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
 
-	bool was_sent_on = given_with(h, in);
-	if (was_sent_on && h->tcb.attempt < ADOPT_ATTEMPTS)
+	if (was_passed_on(h, in))
 		return follow_gone(a, h, in);
-	if (was_sent_on || !has_been_here(h, seq)) {
+	if (given_with(h, in) || !has_been_here(h, seq)) {
 		h->flags = 0;
 		return BEGINS_HERE;
 	}
@@ -182,6 +194,7 @@ static __always_inline struct door door_from(const struct lccp_header *h, const 
 		.since = moment(),
 		.heard = moment(),
 		.counted = bpf_ntohl(in->tcp.ack_seq),
+		.attempt = payload_of(in) ? h->tcb.attempt : 0,
 	};
 }
 
@@ -249,13 +262,16 @@ static __noinline int answer_for_nobody(struct arrival *a, struct lccp_header *h
 static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	struct passage on = { peer(a->next), a->next, COUNTER_DS_DOOR_HANDED_ON };
-	bool is_again = given_with(h, in);
+	const struct given *last = given_with(h, in);
+	bool is_again = last, is_noted = last && last->next == a->next;
 
 	if (++h->tcb.attempt >= ADOPT_ATTEMPTS)
 		return answer_for_nobody(a, h, in);
 	if (!on.way || !make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
-	note_handover(a, h, in, a->next, clock_echoed(a->skb, in));
+	/* A copy that comes late does not lower the attempt that is noted. */
+	if (!is_noted || last->tcb.attempt < h->tcb.attempt)
+		note_handover(a, h, in, a->next, clock_echoed(a->skb, in));
 	forget_passing(h);
 	if (!is_again)
 		tally_at_door(a->route, a->pool, 0, COUNT_HANDOVER);
@@ -288,17 +304,6 @@ static __always_inline int refuse_deserted(struct arrival *a, struct lccp_header
 	if (!make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
 	return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
-}
-
-/*
- * Whether this is a late copy of an ADOPT with which the connection was sent on from here. An ADOPT that comes back
- * from there, or was refused there, has a higher attempt.
- */
-static __noinline bool was_passed_on(const struct lccp_header *h, const struct inner *in)
-{
-	const struct given *last = given_with(h, in);
-
-	return last && h->tcb.attempt <= last->tcb.attempt;
 }
 
 /* Judges whose the connection is that an ADOPT brings. */

@@ -94,14 +94,15 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	/* A packet that is too long for a message waits: the daemon sends it in again in pieces. */
 	if (!make_room(a, in))
 		return wait(a, COUNTER_DS_DOOR_LATER);
-	settle_at_door(bpf_sk_storage_get(&doors, sk, 0, 0), tcp, in);
+	struct door *d = bpf_sk_storage_get(&doors, sk, 0, 0);
+	settle_at_door(d, tcp, in);
 	h->be_body_length = 0;
 	h->flags = 0;
 	h->tcb = part_of(tcp);
 	h->tcb.options |= aware_option(sk);
 	h->tcb.be_cwnd = window_to_give(tcp);
 	/* An attempt above 0 says that the data server was chosen: no dispatcher is asked again. */
-	h->tcb.attempt = 1;
+	h->tcb.attempt = d && !d->requests ? d->attempt + 1 : 1;
 	note_handover(a, h, in, next_address, tcp->tsoffset);
 	forget_passing(h);
 	h->be_data = asker;

@@ -6,9 +6,9 @@ use std::net::{Ipv4Addr, TcpListener};
 use baton_abi::ADOPT_ATTEMPTS;
 use baton_wire::{Message, Refusal};
 
-use super::owner::{AGAIN, HERE, end_of, owned, request, told_again};
+use super::owner::{AGAIN, ELSEWHERE, HANDED_ON, HERE, end_of, owned, request, told_again};
 use crate::{
-    data_server::agent::reader::{is_reset, reads, send_in, tell, with_agent},
+    data_server::agent::reader::{READS, cut, is_reset, reads, send_in, tell, with_agent},
     prelude::*,
 };
 
@@ -141,9 +141,10 @@ fn what_was_sent_on_goes_the_same_way_until_it_comes_back() {
     expect_bytes(&accept(&live.listener).0, GET);
 }
 
-/// Where two deserted data servers have sent a connection to each other, what follows the notes comes round.
+/// Where deserted data servers have sent a connection to each other and the last ADOPT was lost, the one that repeats it
+/// has its attempt, and begins the connection where that one would have. The lost one, sent again, finds it there.
 #[test]
-fn what_comes_round_begins_here() {
+fn what_comes_back_begins_here() {
     let _host = own_host();
     let (live, _agent, first) = sent_on();
     let again = |attempt| {
@@ -160,9 +161,47 @@ fn what_comes_round_begins_here() {
     };
     send(&live.node, &again(1), &first);
     live.expect(AGAIN);
-    send(&live.node, &again(ADOPT_ATTEMPTS as u8), &first);
+    let follows = live.message_to(CS, CS_MAC);
+    assert!(matches!(follows.message, Message::Moved { .. }));
+    let repeats = live.message_to(ds(1), ds_mac(1)).message;
+    assert!(
+        matches!(repeats, Message::AdoptAgain { tcb, .. } if tcb.attempt == 2),
+        "{repeats:?}"
+    );
+    send(&live.node, &again(3), &first);
     live.expect(ADOPTED);
     expect_bytes(&accept(&live.listener).0, GET);
+    send(&live.node, &adopt_with(&live, 3), &first);
+    live.expect(&[("ds_duplicate", 1)]);
+    assert!(nothing_to_accept(&live.listener));
+}
+
+/// What the agent has read counts its attempts on. After the last one nobody serves it.
+#[test]
+fn what_agents_send_on_counts_its_attempts() {
+    let _host = own_host();
+    for (attempt, is_last) in [(1, false), (ADOPT_ATTEMPTS as u8 - 1, true)] {
+        let (mut live, agent) = with_agent();
+        live.client = Client::fresh();
+        let whole = live.client.get(COOKIE).payload(ELSEWHERE);
+        let [first, rest] = cut(&whole, 8);
+        send(&live.node, &adopt_with(&live, attempt), &first);
+        live.expect(READS);
+        live.forwards(&rest, FORWARDED);
+        let (read, _) = accept(&agent);
+        tell(&live, &read, &whole, first_pool_of_one() + 1);
+        send_in(&live, &whole);
+        if is_last {
+            live.expect(&[("ds_door_nobody", 1)]);
+            continue;
+        }
+        live.expect(HANDED_ON);
+        let adopts = live.message_to(ds(1), ds_mac(1)).message;
+        assert!(
+            matches!(adopts, Message::Adopt { tcb, .. } if tcb.attempt == attempt + 1),
+            "{adopts:?}"
+        );
+    }
 }
 
 /// An ADOPT of an earlier request than the one with which the connection was sent on is late.
