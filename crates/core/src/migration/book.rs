@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 
 use baton_abi::{
     LCCP_TCB_SACK, LCCP_TCB_WSCALE, MAX_SERVICES, NO_DATA_SERVER, Pool, SERVICE_OWNER, Service,
-    ServiceKey, TCB_AT_DOOR, Tcb, TcbKey,
+    ServiceKey, TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING, Tcb, TcbKey,
 };
 use baton_wire::{Address, Endpoint, EntryKey, LeftOut, ShortAddress, TcbEntry, WindowScales};
 
@@ -69,8 +69,8 @@ impl Book {
         }
     }
 
-    /// An entry of this node's table as it travels, at the tick `now`. `None` if it cannot be said, because its
-    /// owner, or something that a client must have said, is not known.
+    /// An entry of this node's table as it travels, at the tick `now`. `None` if it cannot travel: its owner
+    /// or its pool is not known here, or its MSS or window scales are impossible.
     pub fn export(&self, key: &TcbKey, tcb: &Tcb, now: u32) -> Option<TcbEntry> {
         let server = |index: u16| {
             let server = self.servers.get(usize::from(index)).copied().flatten();
@@ -78,6 +78,14 @@ impl Book {
         };
         let pool = self.pools.get(usize::from(tcb.pool)).copied()?;
         let route = self.routes.get(usize::from(tcb.route)).copied();
+        // This node's daemon ends a move in the middle of a response, and in this table only. Until then the last owner
+        // has the connection, or sends its packets on and says so (MOVED). So that one travels as the owner.
+        let moves = (TCB_RESUMING | TCB_ADOPTING) as u8; // two bits
+        let last = server(tcb.previous).filter(|_| tcb.state & moves == moves);
+        let (owner, previous, state) = match last {
+            Some(last) => (Some(last), None, tcb.state & !moves),
+            None => (server(tcb.owner), server(tcb.previous), tcb.state),
+        };
         Some(TcbEntry {
             key: EntryKey {
                 client: Endpoint {
@@ -94,12 +102,12 @@ impl Book {
             last_ack: tcb.last_ack,
             // A packet may have come since `now` was read.
             age: u32::try_from(now.wrapping_sub(tcb.seen).cast_signed()).unwrap_or(0),
-            owner: server(tcb.owner)?,
-            previous: server(tcb.previous),
+            owner: owner?,
+            previous,
             mss: NonZeroU16::new(tcb.mss)?,
             scales: WindowScales::told(tcb.options, tcb.snd_wscale, tcb.rcv_wscale).ok()?,
             sack: u32::from(tcb.options) & LCCP_TCB_SACK != 0,
-            state: tcb.state,
+            state,
         })
     }
 

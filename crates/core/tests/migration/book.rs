@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use baton_abi::{
     LCCP_TCB_SACK, LCCP_TCB_WSCALE, NO_DATA_SERVER, Pool, SERVICE_OWNER, Service, ServiceKey,
-    TCB_AT_DOOR, TCB_WAITING, Tcb, TcbKey,
+    TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING, TCB_WAITING, Tcb, TcbKey,
 };
 use baton_core::migration::{Book, Server};
 use baton_wire::LeftOut;
@@ -137,6 +137,18 @@ fn what_its_owner_counts_stays_so() {
         let (_, found) = there.import(&entry, NOW).unwrap();
         assert_eq!(u32::from(found.state) & TCB_AT_DOOR, state);
     }
+}
+
+/// Nobody ends the move in the other table.
+#[test]
+fn an_entry_whose_response_moves_travels_with_its_last_owner() {
+    let moves = Tcb {
+        state: (TCB_AT_DOOR | TCB_RESUMING | TCB_ADOPTING) as u8,
+        ..tcb()
+    };
+    let entry = old().export(&key(), &moves, NOW).unwrap();
+    assert_eq!((entry.owner, entry.previous), (short(2), None));
+    assert_eq!(u32::from(entry.state), TCB_AT_DOOR);
 }
 
 #[test]
