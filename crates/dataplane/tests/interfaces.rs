@@ -118,7 +118,7 @@ fn xdp(interface: u32) -> Result<Option<XdpMode>> {
 /// Waits until no program is at the interface. The kernel gives up a link a moment after its last pin and descriptor
 /// are gone.
 fn is_detached(interface: u32) -> Result<()> {
-    for _ in 0..200 {
+    for _ in 0..3000 {
         if xdp(interface)?.is_none() {
             return Ok(());
         }

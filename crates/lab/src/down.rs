@@ -11,7 +11,7 @@ use crate::state::{self, Lock, State};
 
 /// The time between SIGTERM and SIGKILL for a process. A node takes its programs away in this time, which is
 /// slow on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The result of taking a lab down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

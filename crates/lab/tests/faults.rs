@@ -131,7 +131,7 @@ fn a_paused_program_answers_late_and_a_killed_one_never() -> Outcome {
     let down = lab.running.clone().down()?;
     assert!(down.warnings.is_empty(), "{down:?}");
     assert!(
-        begin.elapsed() < Duration::from_secs(14),
+        begin.elapsed() < Duration::from_secs(28),
         "it was killed in the end"
     );
     Ok(())

@@ -29,7 +29,7 @@ use crate::{
 
 /// How long one sign of life of the agent holds. Without a newer one connect() fails at once with ENETUNREACH, so that no
 /// program waits for an agent that is gone.
-const SIGN_HOLDS: Duration = Duration::from_secs(2);
+const SIGN_HOLDS: Duration = Duration::from_secs(5);
 /// The time between two signs of life. As often the listeners are looked at, because events about them may have been
 /// lost.
 const SIGN: Duration = Duration::from_millis(250);

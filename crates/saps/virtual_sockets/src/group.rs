@@ -86,7 +86,7 @@ impl Group {
     /// [`Error::Group`] if the control group cannot be removed.
     pub fn remove(&self) -> Result<()> {
         let mut last = Ok(());
-        for _ in 0..100 {
+        for _ in 0..1000 {
             let processes = fs::read_to_string(self.path.join("cgroup.procs"));
             for pid in processes.unwrap_or_default().lines() {
                 // The process may have ended since. If it has not, the removal below reports that the group is busy.

@@ -30,6 +30,7 @@ fn a_program_sees_its_peer_and_the_clusters_address() {
             let port = listener.local_addr().unwrap().port();
             let greeted = greet(listener);
             let said = bed.run("call.py", &[way, host, &port.to_string()]);
+            assert!(said.contains("ended 0\n"), "{way}: {said}");
             let seen = greeted.join().unwrap();
             let mapped = if way == "mapped" { "::ffff:" } else { "" };
             assert!(
