@@ -9,12 +9,12 @@
 
 enum {
 	HOST_BITS = 8 * (sizeof(struct host_key) - sizeof(u32)),
-	NAME_MAX = 255,            /* no host name is longer */
+	NAME_MAX = 255,            /* a name of so many letters is left to user space */
 	HOST_UNCLEAR = ~0U,        /* no host's number: only user space can read the name */
 	ROUTE_BITS = 8 * (sizeof(struct route_key) - sizeof(u32)),
-	PLAIN_WORDS = 64,          /* 8-byte words of a path that are checked at most */
+	PLAIN_WORDS = 64,          /* at most so many 8-byte words of a path are checked */
 	DEL = 0x7f,
-	VERSION_LETTERS = 7,       /* of "HTTP/1.", which follows a target */
+	VERSION_LETTERS = 7,       /* of "HTTP/1.", which stands behind a target and a blank */
 };
 
 /*
@@ -35,7 +35,7 @@ static __always_inline u8 host_letter(const struct host_walk *w, u32 index)
 	return *text_at(w->text, w->begin + index);
 }
 
-/* Counts one letter of the name, which ends at the port, a blank or the end of the line; returns 1 there. */
+/* Counts one letter of the name, which ends at the port, a blank, or the end of the line or segment; returns 1 there. */
 static long measure_host(u32 index, struct host_walk *w)
 {
 	u8 c = host_letter(w, index);
@@ -84,8 +84,8 @@ static __always_inline u32 find_host(struct text *text, u32 begin)
  * HTTP: it begins with a slash, and has neither an escape, nor a fragment, nor two slashes in a row, nor a dot behind
  * a slash. crates/wire/src/path.rs leaves such a path as it is. The walk takes eight bytes at a time. It stops at the
  * first byte below '&' (the blank, '#', '%', control characters and some that are rare), at the first DEL, at the
- * first '?', and at the first slash with a slash or a dot behind it. In the masks of these only the lowest bit that is
- * set is exact.
+ * first '?', and at the first slash with a slash or a dot behind it. Of each mask only the lowest set bit can
+ * be trusted.
  */
 static __always_inline bool is_plain(const struct text *text, const struct request *r)
 {
@@ -130,7 +130,7 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 	struct text *text = text_of_this_cpu();
 
 	if (!r || !text)
-		return NO_POOL;
+		return ROUTE_UNCLEAR;
 	if (!r->target || r->begin || r->loose || !is_plain(text, r))
 		return ROUTE_UNCLEAR;
 	if (!(flags & SERVICE_PATHS))
@@ -157,9 +157,8 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 }
 
 /*
- * The key of the hashes below. Clients choose what is hashed, and a hash stands for a path where answers are
- * remembered and large files are known: without a key they could choose paths that are taken for others. The key is
- * looked up here, because the verifier checks each hash function by itself, and their callers know the key under
+ * The key of the hashes below. A hash stands for a path where answers are remembered and where large files are known.
+ * Clients choose paths: without a key they could choose one that has another path's hash. The key is looked up here, because the verifier checks each hash function by itself, and their callers know the key under
  * several names.
  */
 static __always_inline const struct siphash_key *hash_key(void)
@@ -193,8 +192,8 @@ __noinline u64 hash_host(u32 at)
 }
 
 /*
- * A hash of the path in the text, which begins at `target`, up to its query and PATH_BYTES bytes of it at most.
- * PathHash of crates/wire is the same.
+ * A hash of the path in the text, which begins at `target`: up to its query, and at most PATH_BYTES bytes. PathHash in
+ * crates/wire makes the same hash.
  */
 __noinline u64 hash_path(u32 target)
 {

@@ -41,7 +41,6 @@ pub mod repeats;
 pub mod resume;
 pub mod routes;
 pub mod rules;
-pub mod shares;
 pub mod sizes;
 pub mod slots;
 pub mod tallies;

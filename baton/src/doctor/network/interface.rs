@@ -36,7 +36,7 @@ async fn names(
         (None, None) => default_route(&proc::text("/proc/net/route").unwrap_or_default()).ok_or_else(|| {
             Finding::bad(
                 NAME,
-                "none named, and there is no default route to guess it from",
+                "no interface is named, and there is no default route that would show which one it is",
                 "Name the interface that the other nodes are on: baton doctor --interface NAME, or \
                  --config FILE.",
             )
@@ -87,18 +87,18 @@ pub fn judge(adapter: &Adapter) -> Finding {
 }
 
 /// Checks that the MTU is large enough. The connection server puts a client's packet inside its own message, so the
-/// largest segment that it allows clients is smaller than the MTU by that message's headers.
+/// largest segment that it allows clients is the MTU less the message's headers and the packet's own.
 pub fn judge_mtu(adapter: &Adapter) -> Finding {
     let mtu = adapter.mtu;
     let mss = mtu.saturating_sub(PLAIN_HEADERS + LCCP_OVERHEAD_BYTES);
-    let found = format!("{mtu}: clients are told an MSS of {mss}");
+    let found = format!("{mtu}: allows clients an MSS of {mss}");
     if mtu >= ETHERNET_MTU {
         return Finding::good("mtu", found);
     }
     let remedy = format!(
-        "A client's request travels from node to node inside a message, and what does not fit is \
-         not sent: clients are told to use smaller segments. Raise the MTU if the network allows \
-         it: ip link set {} mtu 1500",
+        "A client's request travels from node to node inside a message, whose headers take \
+         {LCCP_OVERHEAD_BYTES} bytes, so clients are told to send smaller segments; the smallest MTU of this \
+         node's interfaces counts. Raise the MTU if the network allows it: ip link set {} mtu 1500",
         adapter.name
     );
     if mss >= SMALLEST_MSS {
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn mtu_and_mss() {
         let full = judge_mtu(&adapter(0));
-        assert_eq!(full.found(), "1500: clients are told an MSS of 1360");
+        assert_eq!(full.found(), "1500: allows clients an MSS of 1360");
         for (mtu, verdict) in [
             (1500, Good),
             (9000, Good),

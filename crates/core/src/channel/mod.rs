@@ -5,9 +5,10 @@
 //! again ([`Receiver`]). A message that is lost just before a pause leaves no hole, so the sender then tells the
 //! number of its last message ([`Sender`]).
 //!
-//! Both ends are looked at every [`TICK`], so that a lost message costs a few milliseconds and not the client's
-//! retransmission timeout of at least 200 ms. A message that does not come is asked for three times. After that
-//! the client's own retransmission repairs the loss, as it would without channels.
+//! Both ends are looked at every [`TICK`] while messages come and go, and every [`IDLE_TICK`] otherwise. So a lost
+//! message costs some milliseconds, after a pause at most about 100, and not the client's retransmission timeout of at
+//! least 200 ms. A message that does not come is asked for three times. After that the client's own retransmission
+//! repairs the loss, as it would without channels.
 
 mod pace;
 mod receiver;
@@ -19,7 +20,7 @@ pub use sender::Sender;
 
 use std::time::Duration;
 
-/// How many numbers both ends remember.
+/// How many of the last numbers each end remembers.
 pub const WINDOW: usize = baton_abi::WINDOW as usize;
 
 /// The time between two looks at the channels while messages come and go.

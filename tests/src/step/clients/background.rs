@@ -156,7 +156,7 @@ impl Finish {
             eprintln!("  {said}");
         }
         let (there, elsewhere): (Vec<_>, Vec<_>) = (whole.failed.into_iter())
-            .partition(|one| !one.wrong_bytes && one.was_of(&self.may_fail));
+            .partition(|one| !one.never_allowed && one.was_of(&self.may_fail));
         if !elsewhere.is_empty() {
             let first = elsewhere.iter().take(SHOWN).map(ToString::to_string);
             let first: Vec<String> = first.collect();

@@ -99,7 +99,7 @@ impl Client {
             if let Err(error) = self.page(&mut tally) {
                 tally.failed.push(Failure {
                     servers: Vec::new(),
-                    wrong_bytes: false,
+                    never_allowed: true,
                     what: format!("{error:#}"),
                 });
             }
@@ -130,9 +130,13 @@ impl Client {
             End::Short => format!("it ended after {bytes} bytes; {said}"),
         };
         let head = std::fs::read_to_string(&self.header).unwrap_or_default();
+        let named = self.path.trim_start_matches('/').split_once('/');
+        let servers = served_by(&head)
+            .into_iter()
+            .chain(named.map(|(server, _)| server));
         tally.failed.push(Failure {
-            servers: served_by(&head).map(str::to_owned).into_iter().collect(),
-            wrong_bytes: matches!(end, End::WrongByte),
+            servers: servers.map(str::to_owned).collect(),
+            never_allowed: matches!(end, End::WrongByte),
             what: format!("{failure}, after {:.1?}", begin.elapsed()),
         });
         Ok(())

@@ -62,8 +62,13 @@ impl Requests {
             let client = move || {
                 let work = || run(&pages, number, pause, &orders);
                 lab.within("client", work).unwrap_or_else(|error| {
+                    let failure = Failure {
+                        servers: Vec::new(),
+                        never_allowed: true,
+                        what: error.to_string(),
+                    };
                     let mut tally = Tally::default();
-                    tally.fail(Vec::new(), &error.into());
+                    tally.failed.push(failure);
                     tally
                 })
             };
@@ -82,7 +87,7 @@ fn run(pages: &[Page], number: usize, pause: Span, orders: &Orders) -> Tally {
         let mut wrong = |connection: &mut Option<Connection>, what: String| {
             tally.failed.push(Failure {
                 servers: servers(connection.take(), page),
-                wrong_bytes: true,
+                never_allowed: true,
                 what: format!("{}: {what}", page.path),
             });
         };
@@ -151,7 +156,7 @@ impl Tally {
     fn fail(&mut self, servers: Vec<String>, error: &anyhow::Error) {
         self.failed.push(Failure {
             servers,
-            wrong_bytes: false,
+            never_allowed: false,
             what: format!("{error:#}"),
         });
     }

@@ -1,4 +1,4 @@
-//! The results of clients.
+//! What clients saw: right answers, failures, and how long they waited.
 
 use std::fmt;
 
@@ -22,9 +22,9 @@ pub struct Tally {
 pub struct Failure {
     /// The data server that had the connection, and the one that the request was for, as far as the client knows.
     pub servers: Vec<String>,
-    /// Whether bytes differ from the page's, or come from a wrong server. That is never allowed, whatever was done on
-    /// purpose.
-    pub wrong_bytes: bool,
+    /// Whether this is never allowed, whatever was done on purpose: bytes differ from the page's or come from a wrong
+    /// server, or the test itself failed.
+    pub never_allowed: bool,
     pub what: String,
 }
 
@@ -54,7 +54,10 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (at {})", self.what, self.servers.join(", "))
+        match &self.servers[..] {
+            [] => write!(f, "{} (server unknown)", self.what),
+            all => write!(f, "{} (at {})", self.what, all.join(", ")),
+        }
     }
 }
 
@@ -62,7 +65,7 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} answers, {} MB, {} failed{}",
+            "{} answers, {} MiB, {} failed{}",
             self.done,
             self.bytes >> 20,
             self.failed.len(),
@@ -79,7 +82,7 @@ mod tests {
     fn a_failure_elsewhere_is_none_of_a_server_that_was_ended() {
         let failure = |servers: &[&str]| Failure {
             servers: servers.iter().map(|one| (*one).to_owned()).collect(),
-            wrong_bytes: false,
+            never_allowed: false,
             what: String::new(),
         };
         let ended = ["ds2".to_owned()];
