@@ -102,8 +102,8 @@ struct door {
 	unsigned short generation;     /* of that pool, when the request was let in */
 	unsigned int asker;            /* short address of the CS by which the connection came last */
 	unsigned char requests;        /* how many were let in here, modulo 256 */
-	unsigned char attempt;         /* how often the request that the connection came with was sent on before; without
-	                                  meaning once a request was let in */
+	unsigned char attempt;         /* how often the connection was sent on before it came here; 0 once a request was
+	                                  let in */
 	unsigned short route;          /* number of the route that the current request took */
 	unsigned int busy;             /* 1: a processor handles a packet at this door, and other processors wait */
 	unsigned int owed;             /* with DOOR_OWES: sequence number behind the last byte that is on its way */

@@ -271,7 +271,7 @@ static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header 
 	struct door reads = reading_door(a, in, d->asker);
 	if (a->broken)
 		reads.flags |= DOOR_BROKEN;
-	reads.attempt = d->requests ? 0 : d->attempt;
+	reads.attempt = d->attempt;
 	reads.pool = d->pool;
 	reads.generation = d->generation;
 	reads.be_cwnd = window_to_give(tcp);
@@ -291,6 +291,7 @@ static __noinline int pass_to_server(struct arrival *a, const struct lccp_header
 	begun.flags = DOOR_OWES | (read->flags & READ_SWITCHES ? DOOR_SWITCHES : 0);
 	begun.owed = a->end;
 	begun.busy = 0;
+	begun.attempt = 0;
 	begun.requests = 1;
 	count(a->counters, COUNTER_DS_DOOR_READ);
 	int verdict = pass_to_socket(a, h, in, sk, &begun);

@@ -132,9 +132,10 @@ static __noinline int receive_adopt_again(struct arrival *a, struct lccp_header 
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
 
-	if (was_passed_on(h, in))
+	const struct given *last = given_with(h, in);
+	if (last && tick_now() - last->tick < AGAIN_TICKS && was_passed_on(h, in))
 		return follow_gone(a, h, in);
-	if (given_with(h, in) || !has_been_here(h, seq)) {
+	if (last || !has_been_here(h, seq)) {
 		h->flags = 0;
 		return BEGINS_HERE;
 	}
@@ -194,7 +195,7 @@ static __always_inline struct door door_from(const struct lccp_header *h, const 
 		.since = moment(),
 		.heard = moment(),
 		.counted = bpf_ntohl(in->tcp.ack_seq),
-		.attempt = payload_of(in) ? h->tcb.attempt : 0,
+		.attempt = h->tcb.attempt,
 	};
 }
 
@@ -210,6 +211,7 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 	if (j) {
 		let_in(&d, &j->span, false);
 		d.requests = 1;
+		d.attempt = 0;
 		d.route = j->route;
 		d.pool = j->pool;
 		d.generation = j->generation;
@@ -228,6 +230,7 @@ static __noinline void begin_resumed_door(const struct lccp_header *h, const str
 	struct door d = door_from(h, in);
 
 	d.requests = 1;
+	d.attempt = 0;
 	keep_door(h, &d);
 }
 
@@ -301,6 +304,8 @@ static __always_inline int refuse_deserted(struct arrival *a, struct lccp_header
 {
 	if (payload_of(in) && h->tcb.attempt && a->settings->reader_port)
 		return answer_for_nobody(a, h, in);
+	/* From here on the connection server decides where the connection is, and a note from before is wrong. */
+	forget_given(h);
 	if (!make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
 	return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);

@@ -95,6 +95,14 @@ static __noinline const struct given *find_given(const struct lccp_header *h, co
 	return last && bpf_ntohl(in->tcp.seq) - last->seq < BEHIND_SEQ ? last : 0;
 }
 
+/* Forgets that the connection was given away. */
+static __noinline void forget_given(const struct lccp_header *h)
+{
+	struct tcb_key flow = flow_of(h);
+
+	bpf_map_delete_elem(&given, &flow);
+}
+
 /*
  * Returns the note of a connection that was given away, if the packet begins the very request with which it went; or 0.
  */

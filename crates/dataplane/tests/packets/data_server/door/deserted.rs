@@ -3,8 +3,10 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use baton_abi::ADOPT_ATTEMPTS;
+use baton_abi::{ADOPT_ATTEMPTS, Given};
 use baton_wire::{Message, Refusal};
+use libbpf_rs::{MapCore as _, MapFlags};
+use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::owner::{AGAIN, ELSEWHERE, HANDED_ON, HERE, end_of, owned, request, told_again};
 use crate::{
@@ -174,6 +176,46 @@ fn what_comes_back_begins_here() {
     send(&live.node, &adopt_with(&live, 3), &first);
     live.expect(&[("ds_duplicate", 1)]);
     assert!(nothing_to_accept(&live.listener));
+}
+
+/// A note from long ago still says where the connection went, but what follows it is counted: two such notes may lead to
+/// each other.
+#[test]
+fn what_follows_an_old_note_is_counted() {
+    let _host = own_host();
+    let (live, _agent, first) = sent_on();
+    let given = map_named(live.node.plane(), "given");
+    let key = live.node.tcb_key(&live.client);
+    let note = given
+        .lookup(key.as_bytes(), MapFlags::ANY)
+        .unwrap()
+        .unwrap();
+    let mut note = Given::read_from_bytes(&note).unwrap();
+    note.tick = note.tick.wrapping_sub(64);
+    given
+        .update(key.as_bytes(), note.as_bytes(), MapFlags::ANY)
+        .unwrap();
+    let Message::Adopt { flow, tcb, asker } = adopt_with(&live, 1) else {
+        panic!("no ADOPT")
+    };
+    let keeper = None;
+    send(
+        &live.node,
+        &Message::AdoptAgain {
+            flow,
+            tcb,
+            asker,
+            keeper,
+        },
+        &first,
+    );
+    live.expect(HANDED_ON);
+    moved_to_next(&live);
+    let adopts = live.message_to(ds(1), ds_mac(1)).message;
+    assert!(
+        matches!(adopts, Message::Adopt { tcb, .. } if tcb.attempt == 2),
+        "{adopts:?}"
+    );
 }
 
 /// What the agent has read counts its attempts on. After the last one nobody serves it.
