@@ -158,8 +158,8 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 
 /*
  * The key of the hashes below. A hash stands for a path where answers are remembered and where large files are known.
- * Clients choose paths: without a key they could choose one that has another path's hash. The key is looked up here, because the verifier checks each hash function by itself, and their callers know the key under
- * several names.
+ * Clients choose paths: without a key they could choose one that has another path's hash. The key is looked up here,
+ * because the verifier checks each hash function by itself, and their callers know the key under several names.
  */
 static __always_inline const struct siphash_key *hash_key(void)
 {

@@ -56,12 +56,7 @@ fn judge_silence(nodes: &[Peer]) -> Finding {
     const NAME: &str = "silent_nodes";
     let silent: Vec<String> = nodes
         .iter()
-        .filter(|peer| {
-            !matches!(
-                peer.state.as_str(),
-                "this node" | "alive" | "not watched here"
-            )
-        })
+        .filter(|peer| peer.is_watched() && !peer.is_alive())
         .map(|peer| format!("{} ({}, {})", peer.name, peer.address, peer.state))
         .collect();
     if silent.is_empty() {

@@ -113,13 +113,11 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 }
 
 /*
- * Whether this is a copy of an ADOPT with which the connection was sent on from here, and that comes late, or repeats
- * it. An ADOPT that comes back from there, or was refused there, has a higher attempt.
+ * Whether this is a copy of the ADOPT that `last` notes, with which the connection was sent on from here, and that comes
+ * late, or repeats it. An ADOPT that comes back from there, or was refused there, has a higher attempt. `last` may be 0.
  */
-static __noinline bool was_passed_on(const struct lccp_header *h, const struct inner *in)
+static __always_inline bool was_passed_on(const struct lccp_header *h, const struct given *last)
 {
-	const struct given *last = given_with(h, in);
-
 	return last && h->tcb.attempt <= last->tcb.attempt;
 }
 
@@ -131,9 +129,9 @@ static __noinline bool was_passed_on(const struct lccp_header *h, const struct i
 static __noinline int receive_adopt_again(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
-
 	const struct given *last = given_with(h, in);
-	if (last && tick_now() - last->tick < AGAIN_TICKS && was_passed_on(h, in))
+
+	if (was_passed_on(h, last) && tick_now() - last->tick < AGAIN_TICKS)
 		return follow_gone(a, h, in);
 	if (last || !has_been_here(h, seq)) {
 		h->flags = 0;
@@ -327,7 +325,7 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	}
 	if (may_have_been_done(a, h, in))
 		return REFUSE;
-	if (was_passed_on(h, in) && choose_again(a, h, in))
+	if (was_passed_on(h, given_with(h, in)) && choose_again(a, h, in))
 		return PASS_ON;
 	enum judgement judged = judge_request(a, h, in, 0, &j);
 	a->route = j.route;

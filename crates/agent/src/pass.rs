@@ -59,16 +59,17 @@ pub(crate) async fn pass_both_ways(
     owed: u64,
 ) -> io::Result<()> {
     let end = |side: &TcpStream| SockRef::from(side).shutdown(Shutdown::Write);
-    let end_responses = |passed: u64| match passed < owed {
+    let (asked, answered) = (AtomicU64::new(0), AtomicU64::new(0));
+    let end_responses = || match answered.load(Relaxed) < owed {
         true => Err(io::ErrorKind::UnexpectedEof.into()),
         false => end(client),
     };
-    let (asked, answered) = (AtomicU64::new(0), AtomicU64::new(0));
     let mut requests = pin!(pass(client, server, REQUESTS, &asked));
     let mut responses = pin!(pass(server, client, RESPONSES, &answered));
     tokio::select! {
         passed = &mut responses => {
-            end_responses(passed?)?;
+            passed?;
+            end_responses()?;
             let mut before = None;
             while before != Some(asked.load(Relaxed)) {
                 before = Some(asked.load(Relaxed));
@@ -88,7 +89,8 @@ pub(crate) async fn pass_both_ways(
             passed => {
                 passed?;
                 end(server)?;
-                end_responses(responses.await?)?;
+                responses.await?;
+                end_responses()?;
             }
         },
     }
@@ -97,14 +99,9 @@ pub(crate) async fn pass_both_ways(
     Ok(())
 }
 
-/// Passes on bytes until `from` ends, and returns how many there were; `passed` says so meanwhile. At most `room` bytes
-/// are between the two. The pipe is empty whenever it is filled: so if nothing more goes in, nothing has come.
-async fn pass(
-    from: &TcpStream,
-    to: &TcpStream,
-    room: usize,
-    passed: &AtomicU64,
-) -> io::Result<u64> {
+/// Passes on bytes until `from` ends; `passed` counts them. At most `room` bytes are between the two. The pipe is empty
+/// whenever it is filled: so if nothing more goes in, nothing has come.
+async fn pass(from: &TcpStream, to: &TcpStream, room: usize, passed: &AtomicU64) -> io::Result<()> {
     let (out, into) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
     let room = resize(&into, room);
     let flags = SpliceFFlags::SPLICE_F_MOVE | SpliceFFlags::SPLICE_F_NONBLOCK;
@@ -112,7 +109,7 @@ async fn pass(
         let fill = || Ok(splice(from, None, &into, None, room, flags)?);
         let mut filled = from.async_io(Interest::READABLE, fill).await?;
         if filled == 0 {
-            return Ok(passed.load(Relaxed));
+            return Ok(());
         }
         passed.fetch_add(filled as u64, Relaxed);
         while filled > 0 {

@@ -192,7 +192,7 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
 
 /// Whether the node is a data server, and its heartbeats come here.
 fn is_watched_ds(node: &Peer) -> bool {
-    node.roles.iter().any(|role| role == "ds") && node.state != "not watched here"
+    node.roles.iter().any(|role| role == "ds") && node.is_watched()
 }
 
 fn nodes(registry: &mut Registry, status: &Status) {
@@ -213,8 +213,7 @@ fn nodes(registry: &mut Registry, status: &Status) {
         "alive",
         "1 if the data server's heartbeats arrive, or if it is this node",
         of_nodes(status, |node| {
-            let is_alive = node.state == "alive" || node.state == "this node";
-            is_watched_ds(node).then_some(is_alive.into())
+            is_watched_ds(node).then_some(node.is_alive().into())
         }),
     );
     gauges(

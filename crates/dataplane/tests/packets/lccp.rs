@@ -95,10 +95,38 @@ pub fn linux_tcb() -> TcbPart {
 
 /// ADOPT as the connection server sends it.
 pub fn adopt(client: &Client) -> Message {
+    adopt_with(client, linux_tcb())
+}
+
+/// ADOPT with this TCB part.
+pub fn adopt_with(client: &Client, tcb: TcbPart) -> Message {
     Message::Adopt {
         flow: flow(client),
-        tcb: linux_tcb(),
+        tcb,
         asker: Some(short(CS)),
+    }
+}
+
+/// ADOPT after so many attempts.
+pub fn adopt_after(client: &Client, attempt: u8) -> Message {
+    let tcb = TcbPart {
+        attempt,
+        ..linux_tcb()
+    };
+    adopt_with(client, tcb)
+}
+
+/// ADOPT after so many attempts, sent in case the first one has not come. It names the request's keeper, if there is
+/// one.
+pub fn adopt_again(client: &Client, attempt: u8, keeper: Option<ShortAddress>) -> Message {
+    Message::AdoptAgain {
+        flow: flow(client),
+        tcb: TcbPart {
+            attempt,
+            ..linux_tcb()
+        },
+        asker: Some(short(CS)),
+        keeper,
     }
 }
 

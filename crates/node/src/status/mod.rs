@@ -72,7 +72,7 @@ pub struct Peer {
     pub address: String,
     /// "cs", "ds" or both, or "switch".
     pub roles: Vec<String>,
-    /// "this node", "alive", "silent", "dead" or "never heard of".
+    /// "this node", "alive", "silent", "dead", "never heard of" or "not watched here".
     pub state: String,
     /// Whether the node takes no new requests because an operator drains it.
     #[serde(default)]
@@ -99,6 +99,18 @@ pub struct Peer {
     /// What the node had to do as a data server; only on connection servers.
     #[serde(default)]
     pub tally: Option<Tally>,
+}
+
+impl Peer {
+    /// Whether the node's heartbeats arrive, or it is this node.
+    pub fn is_alive(&self) -> bool {
+        matches!(self.state.as_str(), "this node" | "alive")
+    }
+
+    /// Whether the node's heartbeats are to come here.
+    pub fn is_watched(&self) -> bool {
+        self.state != "not watched here"
+    }
 }
 
 /// A service, as this node sees it.

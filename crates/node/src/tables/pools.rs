@@ -88,7 +88,7 @@ impl Pools {
     fn take_index(&mut self, id: PoolId) -> Result<u16> {
         let end = MAX_POOLS as u16;
         let index = (self.next..end)
-            .chain(0..self.next.min(end))
+            .chain(0..self.next)
             .find(|index| !self.indices.values().any(|used| used == index))
             .with_context(|| format!("no room for more than {MAX_POOLS} pools"))?;
         self.next = index + 1;

@@ -191,11 +191,12 @@ impl<'a> World<'a> {
 
     /// Has all servers listen.
     pub fn listen_again(&mut self) -> Checked {
-        (0..NODES.len())
-            .filter(|&node| self.nodes[node].is_deserted)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .try_for_each(|node| self.listen(node, true))
+        for node in 0..NODES.len() {
+            if self.nodes[node].is_deserted {
+                self.listen(node, true)?;
+            }
+        }
+        Ok(())
     }
 
     /// Lets time pass. No packet stays inside a node for as long as that, so these packets are taken first.

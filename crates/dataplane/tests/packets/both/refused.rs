@@ -15,18 +15,6 @@ const BY_ALL: Counted<'_> = &[
     ("ds_refused", 1),
 ];
 
-/// The ADOPT to the next data server. It names this node as the asker, and `attempt` counts the refusals so far.
-fn adopt_after(client: &Client, attempt: u8) -> Message {
-    let Message::Adopt { flow, tcb, .. } = adopt(client) else {
-        unreachable!("an ADOPT is one");
-    };
-    Message::Adopt {
-        flow,
-        tcb: TcbPart { attempt, ..tcb },
-        asker: Some(short(CS)),
-    }
-}
-
 #[track_caller]
 fn goes_to(node: &Node, seen: &Seen, index: u16, message: &Message, packet: &Segment) {
     let sent = sent(node, seen);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use baton_abi::{SERVICE_OWNER, Service, ServiceKey};
-use baton_wire::Message;
+use baton_wire::TcbPart;
 use etherparse::{EtherType, IpNumber};
 
 use super::window::in_this_namespace;
@@ -171,17 +171,15 @@ fn aware(mut live: Live) -> Live {
     // The connection before this one ends, and its socket sends a segment without data.
     live.has_acks = true;
     live.client = Client::fresh();
-    let Message::Adopt {
-        flow,
-        mut tcb,
-        asker,
-    } = adopt(&live.client)
-    else {
-        unreachable!("adopt() makes an ADOPT");
+    let tcb = TcbPart {
+        aware: true,
+        ..linux_tcb()
     };
-    tcb.aware = true;
-    let message = Message::Adopt { flow, tcb, asker };
-    send(&live.node, &message, &live.client.get(COOKIE));
+    send(
+        &live.node,
+        &adopt_with(&live.client, tcb),
+        &live.client.get(COOKIE),
+    );
     live.stream = accept(&live.listener).0;
     let adopted = &[("ds_adopted", 1), ("ds_door_request", 1), ("ds_told", 1)];
     live.expect(adopted);

@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, net::TcpStream, os::fd::AsFd as _};
 
-use baton_wire::Message;
+use baton_wire::{Message, TcbPart};
 use nix::{getsockopt_impl, libc, sockopt_impl, sys::socket::getsockopt};
 
 use crate::{
@@ -49,18 +49,12 @@ pub fn in_this_namespace(node: &Node) {
     node.change(|settings| settings.netns = netns);
 }
 
-fn adopt_with(node: &Node, client: &Client, cwnd: u16) {
-    let Message::Adopt {
-        flow,
-        mut tcb,
-        asker,
-    } = adopt(client)
-    else {
-        unreachable!("adopt() makes an ADOPT");
+fn send_with(node: &Node, client: &Client, cwnd: u16) {
+    let tcb = TcbPart {
+        cwnd,
+        ..linux_tcb()
     };
-    tcb.cwnd = cwnd;
-    let message = Message::Adopt { flow, tcb, asker };
-    send(node, &message, &client.get(COOKIE));
+    send(node, &adopt_with(client, tcb), &client.get(COOKIE));
 }
 
 #[test]
@@ -74,7 +68,7 @@ fn the_new_socket_begins_with_it() {
         (0, OF_A_NEW_ONE, &ADOPTED.to_vec()),
     ] {
         let client = Client::fresh();
-        adopt_with(&node, &client, cwnd);
+        send_with(&node, &client, cwnd);
         let (stream, _) = accept(&listener);
         node.expect(counted);
         assert_eq!(cwnd_of(&stream), begins);
@@ -89,7 +83,7 @@ fn also_on_a_listener_for_both_ipv6_and_ipv4() {
     let listener = std::net::TcpListener::bind((any, WEB.port())).unwrap();
     let node = attached();
     in_this_namespace(&node);
-    adopt_with(&node, &Client::fresh(), CWND);
+    send_with(&node, &Client::fresh(), CWND);
     let (stream, _) = accept(&listener);
     node.expect(&[ADOPTED, &[("ds_window", 1)]].concat());
     assert_eq!(cwnd_of(&stream), u32::from(CWND));
@@ -101,7 +95,7 @@ fn a_socket_of_another_namespace_is_left_alone() {
     let listener = listen(WEB);
     let node = attached();
     let client = Client::fresh();
-    adopt_with(&node, &client, CWND);
+    send_with(&node, &client, CWND);
     let (stream, _) = accept(&listener);
     node.expect(ADOPTED);
     assert_eq!(cwnd_of(&stream), OF_A_NEW_ONE);
@@ -117,7 +111,7 @@ fn the_owner_gives_it_away() {
     // A window that is little larger than a new connection's is not worth giving away.
     for (cwnd, given) in [(CWND, CWND..CWND + 3), (0, 0..1)] {
         live.client = Client::fresh();
-        adopt_with(&live.node, &live.client, cwnd);
+        send_with(&live.node, &live.client, cwnd);
         let stream = accept(&live.listener).0;
         open.push(std::mem::replace(&mut live.stream, stream));
         expect_bytes(&live.stream, GET);

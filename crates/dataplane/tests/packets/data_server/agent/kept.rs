@@ -231,19 +231,10 @@ fn a_request_comes_back_from_a_data_server_that_has_died() {
     begins_here(&mut live, ELSEWHERE);
 }
 
-/// Returns an ADOPT that is sent in case the first one has not come. It brings what that one brought, and names the
-/// request's keeper, if there is one.
+/// Returns an ADOPT that is sent in case the first one has not come, and names the request's keeper, if there is one.
 fn again_by(live: &Live, client: &Client, keeper: Option<ShortAddress>) -> Message {
-    let Message::Adopt { flow, tcb, asker } = adopt(client) else {
-        panic!("no ADOPT");
-    };
     assert_eq!(live.client.service, client.service);
-    Message::AdoptAgain {
-        flow,
-        tcb,
-        asker,
-        keeper,
-    }
+    adopt_again(client, 0, keeper)
 }
 
 #[test]

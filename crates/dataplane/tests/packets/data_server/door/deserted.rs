@@ -43,12 +43,9 @@ fn moved_to_next(live: &Live) {
     );
 }
 
-/// What comes behind the request follows it, also when a server listens here again: by then data server 1 may have
-/// answered.
-#[test]
-fn a_first_request_goes_to_another_member_of_its_pool() {
-    let _host = own_host();
-    let mut live = owned();
+/// Returns a data server that was deserted, has sent a connection on to data server 1, and is no longer deserted.
+fn sent_on() -> (Live, TcpListener, Segment) {
+    let (mut live, agent) = with_agent();
     live.has_acks = true;
     desert(&mut live);
     live.client = Client::fresh();
@@ -58,6 +55,15 @@ fn a_first_request_goes_to_another_member_of_its_pool() {
     moved_to_next(&live);
     goes_to_next(&live, &first);
     live.listener = listen(WEB);
+    (live, agent, first)
+}
+
+/// What comes behind the request follows it, also when a server listens here again: by then data server 1 may have
+/// answered.
+#[test]
+fn a_first_request_goes_to_another_member_of_its_pool() {
+    let _host = own_host();
+    let (live, _agent, first) = sent_on();
     live.forwards(&first, AGAIN);
     live.message_to(CS, CS_MAC);
     told_again(&live, &first, None);
@@ -98,34 +104,6 @@ fn what_the_agent_has_read_goes_to_another_member_of_its_pool() {
     is_reset(&read);
 }
 
-fn adopt_with(live: &Live, attempt: u8) -> Message {
-    let Message::Adopt {
-        flow,
-        mut tcb,
-        asker,
-    } = adopt(&live.client)
-    else {
-        panic!("no ADOPT")
-    };
-    tcb.attempt = attempt;
-    Message::Adopt { flow, tcb, asker }
-}
-
-/// Returns a data server that was deserted, has sent a connection on to data server 1, and is no longer deserted.
-fn sent_on() -> (Live, TcpListener, Segment) {
-    let (mut live, agent) = with_agent();
-    live.has_acks = true;
-    desert(&mut live);
-    live.client = Client::fresh();
-    let first = live.client.get(COOKIE);
-    send(&live.node, &adopt(&live.client), &first);
-    live.expect(GOES_ON);
-    moved_to_next(&live);
-    goes_to_next(&live, &first);
-    live.listener = listen(WEB);
-    (live, agent, first)
-}
-
 /// A copy of the ADOPT that comes late goes where the first one has gone. One that has come back from there begins the
 /// connection.
 #[test]
@@ -133,12 +111,12 @@ fn what_was_sent_on_goes_the_same_way_until_it_comes_back() {
     let _host = own_host();
     let (live, _agent, first) = sent_on();
     for attempt in [0, 1] {
-        send(&live.node, &adopt_with(&live, attempt), &first);
+        send(&live.node, &adopt_after(&live.client, attempt), &first);
         live.expect(&[("ds_door_handed_on", 1)]);
         moved_to_next(&live);
         assert_eq!(live.message_to(ds(1), ds_mac(1)).packet, first.packet());
     }
-    send(&live.node, &adopt_with(&live, 3), &first);
+    send(&live.node, &adopt_after(&live.client, 3), &first);
     live.expect(ADOPTED);
     expect_bytes(&accept(&live.listener).0, GET);
 }
@@ -149,18 +127,7 @@ fn what_was_sent_on_goes_the_same_way_until_it_comes_back() {
 fn what_comes_back_begins_here() {
     let _host = own_host();
     let (live, _agent, first) = sent_on();
-    let again = |attempt| {
-        let Message::Adopt { flow, tcb, asker } = adopt_with(&live, attempt) else {
-            panic!("no ADOPT")
-        };
-        let keeper = Some(short(ds(1)));
-        Message::AdoptAgain {
-            flow,
-            tcb,
-            asker,
-            keeper,
-        }
-    };
+    let again = |attempt| adopt_again(&live.client, attempt, Some(short(ds(1))));
     send(&live.node, &again(1), &first);
     live.expect(AGAIN);
     let follows = live.message_to(CS, CS_MAC);
@@ -173,7 +140,7 @@ fn what_comes_back_begins_here() {
     send(&live.node, &again(3), &first);
     live.expect(ADOPTED);
     expect_bytes(&accept(&live.listener).0, GET);
-    send(&live.node, &adopt_with(&live, 3), &first);
+    send(&live.node, &adopt_after(&live.client, 3), &first);
     live.expect(&[("ds_duplicate", 1)]);
     assert!(nothing_to_accept(&live.listener));
 }
@@ -195,20 +162,7 @@ fn what_follows_an_old_note_is_counted() {
     given
         .update(key.as_bytes(), note.as_bytes(), MapFlags::ANY)
         .unwrap();
-    let Message::Adopt { flow, tcb, asker } = adopt_with(&live, 1) else {
-        panic!("no ADOPT")
-    };
-    let keeper = None;
-    send(
-        &live.node,
-        &Message::AdoptAgain {
-            flow,
-            tcb,
-            asker,
-            keeper,
-        },
-        &first,
-    );
+    send(&live.node, &adopt_again(&live.client, 1, None), &first);
     live.expect(HANDED_ON);
     moved_to_next(&live);
     let adopts = live.message_to(ds(1), ds_mac(1)).message;
@@ -227,7 +181,7 @@ fn what_agents_send_on_counts_its_attempts() {
         live.client = Client::fresh();
         let whole = live.client.get(COOKIE).payload(ELSEWHERE);
         let [first, rest] = cut(&whole, 8);
-        send(&live.node, &adopt_with(&live, attempt), &first);
+        send(&live.node, &adopt_after(&live.client, attempt), &first);
         live.expect(READS);
         live.forwards(&rest, FORWARDED);
         let (read, _) = accept(&agent);
@@ -266,7 +220,7 @@ fn what_another_data_server_has_sent_is_answered() {
     desert(&mut live);
     live.client = Client::fresh();
     let first = live.client.get(COOKIE).payload(HERE);
-    send(&live.node, &adopt_with(&live, 1), &first);
+    send(&live.node, &adopt_after(&live.client, 1), &first);
     live.expect(&[("ds_door_nobody", 1), ("ds_door_reads", 1)]);
     expect_bytes(&accept(&agent).0, HERE);
 }

@@ -253,16 +253,8 @@ fn a_first_request_whose_body_is_none_is_refused() {
 fn passed_on_by_all(live: &mut Live) {
     live.client = Client::fresh();
     let request = live.client.get(COOKIE).payload(ELSEWHERE);
-    let Message::Adopt {
-        flow,
-        mut tcb,
-        asker,
-    } = adopt(&live.client)
-    else {
-        panic!("no ADOPT")
-    };
-    tcb.attempt = ADOPT_ATTEMPTS as u8 - 1;
-    send(&live.node, &Message::Adopt { flow, tcb, asker }, &request);
+    let last = adopt_after(&live.client, ADOPT_ATTEMPTS as u8 - 1);
+    send(&live.node, &last, &request);
 }
 
 /// Asserts that the request was refused for all data servers: REFUSED leaves no attempt for another one.
