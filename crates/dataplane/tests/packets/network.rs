@@ -30,9 +30,11 @@ async fn of_host(handle: &Handle, addresses: &[Ipv4Addr]) -> Result<(), rtnetlin
     }
     let veth = LinkVeth::new("clients", "nobody").build();
     handle.link().add(veth).execute().await?;
+    // The kernel sends by an interface as soon as that is up, if its other end was up before. Otherwise it drops what is
+    // sent until it has noticed the carrier, which may take a while on a busy machine.
     let clients = index("clients");
-    up(handle, link(clients).arp(false)).await?;
     up(handle, link(index("nobody"))).await?;
+    up(handle, link(clients).arp(false)).await?;
     let all = RouteMessageBuilder::<Ipv4Addr>::new().output_interface(clients);
     handle.route().add(all.build()).execute().await
 }
