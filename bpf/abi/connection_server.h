@@ -31,7 +31,8 @@ struct tcb {
 	unsigned char rcv_wscale;
 	unsigned char options;         /* enum lccp_tcb_option */
 	unsigned char state;           /* enum tcb_state */
-	unsigned short reserved;
+	unsigned char attempt;         /* of the ADOPT with which the connection went to its owner: see struct lccp_tcb */
+	unsigned char reserved;
 	unsigned int counted;          /* acknowledgement up to which response bytes were tallied; unused with
 	                                  TCB_AT_DOOR */
 };

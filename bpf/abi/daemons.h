@@ -91,7 +91,8 @@ struct lccp_tcbs_entry {
 	unsigned char rcv_wscale;
 	unsigned char options;         /* enum lccp_tcb_option */
 	unsigned char state;           /* enum tcb_state */
-	unsigned char reserved[2];
+	unsigned char attempt;         /* as in struct lccp_tcb */
+	unsigned char reserved;
 };
 
 /* Why the receiver of TCBS refuses the whole migration. */

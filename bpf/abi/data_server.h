@@ -57,8 +57,6 @@ struct response {
 enum door_flag {
 	DOOR_READING = 1,              /* the agent has the connection: it reads what one packet does not decide */
 	DOOR_STAMPED = 2,              /* with DOOR_READING: the client's packets have timestamps */
-	DOOR_OWES = 4,                 /* the connection has come from another socket of this node, and that socket's
-	                                  data is still on its way here */
 	DOOR_SWITCHES = 8,             /* the last request asks for another protocol: after status 101 no more
 	                                  requests come */
 	DOOR_IN_BODY = 16,             /* what was let in last is not a request but more of a body: see
@@ -102,11 +100,11 @@ struct door {
 	unsigned short generation;     /* of that pool, when the request was let in */
 	unsigned int asker;            /* short address of the CS by which the connection came last */
 	unsigned char requests;        /* how many were let in here, modulo 256 */
-	unsigned char attempt;         /* how often the connection was sent on before it came here; 0 once a request was
-	                                  let in */
+	unsigned char attempt;         /* how often the connection was sent on before it came here; it counts until a
+	                                  request was let in */
 	unsigned short route;          /* number of the route that the current request took */
 	unsigned int busy;             /* 1: a processor handles a packet at this door, and other processors wait */
-	unsigned int owed;             /* with DOOR_OWES: sequence number behind the last byte that is on its way */
+	unsigned int owed;             /* with `owes`: sequence number behind the last byte that is on its way */
 	unsigned int tsval;            /* with DOOR_STAMPED: the newest timestamp value */
 	unsigned short be_window;      /* with DOOR_READING: the window in the client's last packet */
 	unsigned short be_cwnd;        /* congestion window of the server's earlier socket, as in struct lccp_tcb */
@@ -115,7 +113,9 @@ struct door {
 	unsigned int heard;            /* when a packet of the client came last, in the unit of `since`: see
 	                                  data_server/fence.h */
 	unsigned short flags;          /* enum door_flag */
-	unsigned short reserved_half;
+	unsigned char owes;            /* 1: the connection has come from another socket of this node, and that socket's
+	                                  data is still on its way here. No flag: it is cleared without the door taken */
+	unsigned char reserved;
 };
 
 /* When this data server heard connection servers, in the unit of struct door's `since`: see data_server/fence.h. */

@@ -55,8 +55,8 @@ static __always_inline bool hears(const struct data_server *server)
 }
 
 /*
- * Sends the request to the owner as ADOPT once more. If the first ADOPT has arrived, the data server recognises the
- * duplicate.
+ * Sends the request to the owner as ADOPT once more, as the same attempt as before. If the first ADOPT has arrived, the
+ * data server recognises the duplicate.
  */
 static __always_inline int adopt_again(struct packet *p, const struct tcb *tcb, const struct data_server *owner)
 {
@@ -64,6 +64,7 @@ static __always_inline int adopt_again(struct packet *p, const struct tcb *tcb, 
 
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
+	part.attempt = tcb->attempt;
 	count(p->counters, COUNTER_CS_ADOPT_AGAIN);
 	return distribute(p, owner, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }

@@ -45,7 +45,7 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 		a->route = j.route;
 		a->pool = j.pool;
 		/* The number of attempts is limited: the data servers may all be without a listener. */
-		if (!is_to_stay(in, d) && d->attempt + 1 < ADOPT_ATTEMPTS)
+		if (!is_to_stay(in, d) && attempt_of(d) + 1 < ADOPT_ATTEMPTS)
 			return HAND_ON;
 	default:
 		if (!(d->flags & DOOR_NOBODY))

@@ -145,7 +145,7 @@ static __noinline void settle_note(const struct lccp_header *h, struct door *d, 
 	bool is_its = last && last->door.owed == d->owed && !((last->door.flags ^ d->flags) & DOOR_READING);
 
 	if (is_all)
-		d->flags &= ~DOOR_OWES;
+		d->owes = 0;
 	if (is_its)
 		bpf_map_delete_elem(&passing, &flow);
 }
@@ -201,7 +201,8 @@ static __always_inline struct door reading_door(struct arrival *a, const struct 
 		.body = NOT_FOLLOWED,
 		.pool = NO_POOL,
 		.asker = asker,
-		.flags = DOOR_READING | DOOR_OWES,
+		.flags = DOOR_READING,
+		.owes = 1,
 		.since = moment(),
 		.heard = moment(),
 		.owed = seq + payload_of(in),
@@ -271,7 +272,7 @@ static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header 
 	struct door reads = reading_door(a, in, d->asker);
 	if (a->broken)
 		reads.flags |= DOOR_BROKEN;
-	reads.attempt = d->attempt;
+	reads.attempt = attempt_of(d);
 	reads.pool = d->pool;
 	reads.generation = d->generation;
 	reads.be_cwnd = window_to_give(tcp);
@@ -288,10 +289,10 @@ static __noinline int pass_to_server(struct arrival *a, const struct lccp_header
 	if (!tcp || !d || !read)
 		return TCX_DISCARD;
 	struct door begun = *d;
-	begun.flags = DOOR_OWES | (read->flags & READ_SWITCHES ? DOOR_SWITCHES : 0);
+	begun.flags = read->flags & READ_SWITCHES ? DOOR_SWITCHES : 0;
+	begun.owes = 1;
 	begun.owed = a->end;
 	begun.busy = 0;
-	begun.attempt = 0;
 	begun.requests = 1;
 	count(a->counters, COUNTER_DS_DOOR_READ);
 	int verdict = pass_to_socket(a, h, in, sk, &begun);

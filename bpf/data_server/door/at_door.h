@@ -53,7 +53,7 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 		a->end = tcp->rcv_nxt;
 		return RECEIVED_BEFORE;
 	}
-	if (d->flags & DOOR_OWES) {
+	if (d->owes) {
 		u32 known = d->body.state == RESPONSE_COMPLETE ? d->next : d->head_end;
 
 		/* What was last read of a body may be of a packet that its client sent again, and may end elsewhere. */
@@ -135,7 +135,7 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 		return end_here(a, tcp, COUNTER_DS_STALE_ENDED);
 	if (d)
 		note_heard(a, d);
-	if (d && tcp && d->flags & DOOR_OWES)
+	if (d && tcp && d->owes)
 		settle_note(h, d, !is_before(tcp->rcv_nxt, d->owed));
 	if (d && tcp && is_to_settle(sk, tcp, d, in))
 		settle_at_door(d, tcp, in);

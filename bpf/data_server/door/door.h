@@ -109,6 +109,15 @@ static __always_inline bool forget_request(struct door *d, u32 rcv_nxt)
 	return true;
 }
 
+/*
+ * Returns how often the connection was sent on since it last had a request that was let in. The request that came with
+ * it counts only while it is let in: it may be forgotten, and judged anew.
+ */
+static __always_inline u8 attempt_of(const struct door *d)
+{
+	return d->requests ? 0 : d->attempt;
+}
+
 /* Whether the current request, judged again, reaches exactly as far as what was let in. */
 static __always_inline bool reaches_as_far(const struct door *d, const struct span *s)
 {

@@ -81,6 +81,9 @@ static __noinline struct door *door_of(struct bpf_sock *sk, const struct tcp_soc
 	 */
 	if (is_before(tcp->rcv_nxt, begun->request))
 		return 0;
+	/* Without memory for it on the socket, another processor has taken it there. */
+	if (begun->busy)
+		return begun;
 	d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
 	/*
 	 * Another processor may be making the first storage of this socket, and then this door (-EAGAIN and -EEXIST in

@@ -76,7 +76,8 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 
 	if (!last)
 		return NOT_HERE;
-	bool is_first = payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && tick_now() - last->tick < AGAIN_TICKS;
+	bool is_recent = is_adopt_again(h) || tick_now() - last->tick < AGAIN_TICKS;
+	bool is_first = payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && is_recent;
 	bool was_followed = is_first ? is_adopt_again(h) : h->command == LCCP_FORWARD;
 	u8 before = was_followed ? h->tcb.attempt : 0;
 	/*
@@ -131,7 +132,7 @@ static __noinline int receive_adopt_again(struct arrival *a, struct lccp_header 
 	u32 seq = bpf_ntohl(in->tcp.seq);
 	const struct given *last = given_with(h, in);
 
-	if (was_passed_on(h, last) && tick_now() - last->tick < AGAIN_TICKS)
+	if (was_passed_on(h, last))
 		return follow_gone(a, h, in);
 	if (last || !has_been_here(h, seq)) {
 		h->flags = 0;
@@ -209,7 +210,6 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 	if (j) {
 		let_in(&d, &j->span, false);
 		d.requests = 1;
-		d.attempt = 0;
 		d.route = j->route;
 		d.pool = j->pool;
 		d.generation = j->generation;
@@ -228,7 +228,6 @@ static __noinline void begin_resumed_door(const struct lccp_header *h, const str
 	struct door d = door_from(h, in);
 
 	d.requests = 1;
-	d.attempt = 0;
 	keep_door(h, &d);
 }
 
@@ -387,7 +386,9 @@ static __noinline enum beginning beginning_of(const struct lccp_header *h, const
 	if (!(begun->flags & DOOR_BORN))
 		return is_young(begun) && begun->request - seq < BEHIND_SEQ ? IS_HERE_SOON : IS_NEW;
 	u32 acknowledged = begun->counted - bpf_ntohl(in->tcp.ack_seq);
-	if (begun->requests && begun->request == seq && !acknowledged)
+	/* A connection that was idle when it came here has had its request since, and that did not leave with it. */
+	bool had_request = begun->requests || (!(begun->flags & DOOR_READING) && !given_with(h, in));
+	if (had_request && begun->request == seq && !acknowledged)
 		return HAS_ENDED;
 	bool is_earlier = begun->request - seq - 1 < BEHIND_SEQ && acknowledged < BEHIND_ACK;
 	return is_earlier && moment() - begun->since < LATE_FOR ? HAS_ENDED : IS_NEW;

@@ -81,8 +81,8 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 		d->route = j->route;
 		d->pool = j->pool;
 		d->generation = j->generation;
-		d->requests++;
-		d->attempt = 0;
+		if (d->requests++)
+			d->attempt = 0;
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
 		return let_in_until(a, in, d->next);
 	case JUDGED_ELSEWHERE:

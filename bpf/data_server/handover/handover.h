@@ -78,17 +78,6 @@ static __noinline bool choose_again(struct arrival *a, const struct lccp_header 
 }
 
 /*
- * Returns the number of the attempt to send the connection on. Moves of an idle connection count as well, so that the
- * notes of one way have different numbers, but they leave some for its next request.
- */
-static __always_inline u8 next_attempt(const struct inner *in, const struct door *d)
-{
-	u8 next = (d ? d->attempt : 0) + 1;
-
-	return payload_of(in) || next < ADOPT_ATTEMPTS / 2 ? next : ADOPT_ATTEMPTS / 2;
-}
-
-/*
  * Gives the connection to data server `a->next` with this request. That one adopts it. The socket here has nothing left
  * to do, and ends.
  */
@@ -113,7 +102,7 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	h->tcb.options |= aware_option(sk);
 	h->tcb.be_cwnd = window_to_give(tcp);
 	/* An attempt above 0 says that the data server was chosen: no dispatcher is asked again. */
-	h->tcb.attempt = next_attempt(in, d);
+	h->tcb.attempt = (d ? attempt_of(d) : 0) + 1;
 	note_handover(a, h, in, next_address, tcp->tsoffset);
 	forget_passing(h);
 	h->be_data = asker;

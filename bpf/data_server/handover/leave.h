@@ -72,15 +72,24 @@ static __always_inline int tell_rest(struct arrival *a, struct lccp_header *h, s
 	return discard(a, COUNTER_DS_REST);
 }
 
+/*
+ * Whether the connection may move once more before its next request. Each move is an attempt, so that no two notes of one
+ * way have the same number, and some attempts are left for that request.
+ */
+static __always_inline bool may_move_idle(const struct door *d)
+{
+	return attempt_of(d) < ADOPT_ATTEMPTS / 2;
+}
+
 /* Says what becomes of the empty ACK of an idle connection, whose door is taken. */
 static __always_inline int leave_if_quiet(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
 					  const struct tcp_sock *tcp, struct door *d)
 {
-	bool may_go = !has_just_left(d) && is_quiet(a, sk, tcp, d, in);
+	bool is_at_rest = !has_just_left(d) && is_quiet(a, sk, tcp, d, in);
 
 	if (a->sent_in == QUIET_METADATA)
-		return may_go ? tell_rest(a, h, in, tcp, d) : TCX_DISCARD;
-	a->next = may_go ? next_of_idle(a, h, in, d) : 0;
+		return is_at_rest ? tell_rest(a, h, in, tcp, d) : TCX_DISCARD;
+	a->next = is_at_rest && may_move_idle(d) ? next_of_idle(a, h, in, d) : 0;
 	if (!a->next)
 		return discard(a, COUNTER_DS_RELEASE_REFUSED);
 	if (!write_window(a, in, tcp) || !write_timestamps(a, in, tcp) || !echo_now(a->skb, in, tcp->tsoffset))

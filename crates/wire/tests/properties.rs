@@ -537,13 +537,13 @@ fn tcb_entry() -> BoxedStrategy<TcbEntry> {
         any::<([u8; 16], u16, u16)>(),
         [short_address(), short_address()],
         option::of(short_address()),
-        any::<(u64, [u32; 4], u8)>(),
+        any::<(u64, [u32; 4], [u8; 2])>(),
         option::of(1..=u64::MAX),
         tcb(),
     )
         .prop_map(|(at, [cluster, owner], previous, rest, route, tcb)| {
             let (address, client_port, port) = at;
-            let (pool, [request_seq, last_seq, last_ack, age], state) = rest;
+            let (pool, [request_seq, last_seq, last_ack, age], [state, attempt]) = rest;
             let client = Endpoint {
                 address: Address::from_octets(address),
                 port: client_port,
@@ -566,6 +566,7 @@ fn tcb_entry() -> BoxedStrategy<TcbEntry> {
                 scales: tcb.scales,
                 sack: tcb.sack,
                 state,
+                attempt,
             }
         })
         .boxed()

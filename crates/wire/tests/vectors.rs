@@ -530,6 +530,7 @@ fn tcb_entry(text: &str) -> TcbEntry {
         scales,
         sack,
         state,
+        attempt,
     ] = fields[..]
     else {
         panic!("not an entry: {text}");
@@ -554,6 +555,7 @@ fn tcb_entry(text: &str) -> TcbEntry {
             }),
         sack: sack == "yes",
         state: state.parse().unwrap(),
+        attempt: attempt.parse().unwrap(),
     }
 }
 

@@ -108,6 +108,7 @@ impl Book {
             scales: WindowScales::told(tcb.options, tcb.snd_wscale, tcb.rcv_wscale).ok()?,
             sack: u32::from(tcb.options) & LCCP_TCB_SACK != 0,
             state,
+            attempt: tcb.attempt,
         })
     }
 
@@ -151,6 +152,7 @@ impl Book {
             // A number below MAX_SERVICES stands for requests that no route takes.
             route: route.copied().unwrap_or(service.id),
             counted: entry.last_ack,
+            attempt: entry.attempt,
             ..Tcb::default()
         };
         let key = TcbKey {

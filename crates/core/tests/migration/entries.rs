@@ -33,6 +33,7 @@ pub fn entry(number: u32) -> TcbEntry {
         scales: None,
         sack: true,
         state: 0,
+        attempt: number as u8,
     }
 }
 

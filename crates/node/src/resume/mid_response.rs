@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use baton_abi::{TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING, TcbKey};
+use baton_abi::{TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING, Tcb, TcbKey};
 use baton_core::{
     Moment,
     mid_response_handover::{Action, Handovers},
@@ -45,6 +45,10 @@ impl Walker {
     ) -> Result<()> {
         let found = self.orphans.find_flows(slot)?;
         for (turn, (key, tcb)) in found.into_iter().enumerate() {
+            if is_moving(&tcb) && tcb.previous == slot {
+                self.end_forgotten_move(&key, &tcb)?;
+                continue;
+            }
             if u32::from(tcb.state) != TCB_AT_DOOR {
                 continue;
             }
@@ -81,6 +85,17 @@ impl Walker {
                     moves.handle_unknown(now, which);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Ends a move that this daemon began before it was restarted, if this is one: nobody else would. The last owner
+    /// has the connection, or says where it went.
+    fn end_forgotten_move(&self, key: &TcbKey, tcb: &Tcb) -> Result<()> {
+        let which = ResponseId::of(key, tcb);
+        if !self.handovers.holds(&which) {
+            let moved = between(&which, tcb.previous, tcb.owner);
+            self.orphans.step(moved, Step::Back)?;
         }
         Ok(())
     }
@@ -197,11 +212,10 @@ impl Walker {
         server: Option<u16>,
         slots: &HashMap<u16, Ipv4Addr>,
     ) -> Result<Option<Outgoing>> {
-        let moves = TCB_RESUMING | TCB_ADOPTING;
         let entry = self.entry(&which)?;
         // The connection was closed, or the next request has come. That goes to whichever of the two data servers has
         // the connection.
-        let Some(tcb) = entry.filter(|tcb| u32::from(tcb.state) & moves == moves) else {
+        let Some(tcb) = entry.filter(is_moving) else {
             self.handovers.forget(now, which);
             return Ok(None);
         };
@@ -250,6 +264,12 @@ impl Walker {
         let order = which.order(number, &tcb, &kept, response)?;
         Ok(Some(Outgoing::bare(*server, order)))
     }
+}
+
+/// Whether the response moves: the entry's owner is to have it, and the data server before still does.
+fn is_moving(tcb: &Tcb) -> bool {
+    let moves = TCB_RESUMING | TCB_ADOPTING;
+    u32::from(tcb.state) & moves == moves
 }
 
 fn between(which: &ResponseId, from: u16, to: u16) -> Between {

@@ -48,6 +48,8 @@ pub struct TcbEntry {
     pub sack: bool,
     /// Bits of `enum tcb_state`.
     pub state: u8,
+    /// How often the request was sent on before it came to its owner, as `struct lccp_tcb` counts.
+    pub attempt: u8,
 }
 
 impl From<&TcbEntry> for LccpTcbsEntry {
@@ -75,7 +77,8 @@ impl From<&TcbEntry> for LccpTcbsEntry {
             options: flag(entry.sack, const { byte(LCCP_TCB_SACK) })
                 | flag(entry.scales.is_some(), const { byte(LCCP_TCB_WSCALE) }),
             state: entry.state,
-            reserved: [0; 2],
+            attempt: entry.attempt,
+            reserved: 0,
         }
     }
 }
@@ -107,6 +110,7 @@ impl TcbEntry {
             scales,
             sack: has(entry.options, LCCP_TCB_SACK),
             state: entry.state,
+            attempt: entry.attempt,
         })
     }
 }

@@ -125,6 +125,7 @@ mod tests {
             scales: None,
             sack: false,
             state: 0,
+            attempt: 0,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use baton_abi::{NO_DATA_SERVER, TCB_ADOPTING, TCB_AT_DOOR, TCB_WAITING, Tcb};
 
+use baton_wire::Message;
+
 use crate::{
     connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name},
     prelude::*,
@@ -118,6 +120,28 @@ fn the_entry_follows_its_owner() {
     // A repeated MOVED, or one from a data server that is no longer the owner, changes nothing.
     node.run(&told).expect(Drop, MISMATCH);
     assert_eq!(owner(&connection.entry(&node)), (1, NO_DATA_SERVER));
+}
+
+/// The request that comes again is the same attempt as the ADOPT that MOVED has told of: who has passed that one on knows
+/// this one as its copy.
+#[test]
+fn the_request_comes_again_as_the_same_attempt() {
+    let node = node();
+    let (connection, request) = asked(&node);
+    let mut told = moved(&connection.client, Some(short(ds(1))));
+    if let Message::Moved { tcb, .. } = &mut told {
+        tcb.attempt = 3;
+    }
+    node.run(&node.said_by(0, &told, &request))
+        .expect(Drop, MOVED_ON);
+    let seen = node
+        .run(&request.frame())
+        .expect(Tx, &[("cs_adopt_again", 1)]);
+    let adopts = sent(&node, &seen).message;
+    assert!(
+        matches!(adopts, Message::Adopt { tcb, .. } if tcb.attempt == 3),
+        "{adopts:?}"
+    );
 }
 
 /// Only a MOVED from the owner that the entry names is believed, and only if it names a data server that exists.

@@ -145,8 +145,8 @@ fn what_comes_back_begins_here() {
     assert!(nothing_to_accept(&live.listener));
 }
 
-/// A note from long ago still says where the connection went, but what follows it is counted: two such notes may lead to
-/// each other.
+/// A note from long ago still says where the connection went. What follows it is counted, and stays an ADOPT: two such
+/// notes may lead to each other.
 #[test]
 fn what_follows_an_old_note_is_counted() {
     let _host = own_host();
@@ -163,11 +163,11 @@ fn what_follows_an_old_note_is_counted() {
         .update(key.as_bytes(), note.as_bytes(), MapFlags::ANY)
         .unwrap();
     send(&live.node, &adopt_again(&live.client, 1, None), &first);
-    live.expect(HANDED_ON);
+    live.expect(AGAIN);
     moved_to_next(&live);
     let adopts = live.message_to(ds(1), ds_mac(1)).message;
     assert!(
-        matches!(adopts, Message::Adopt { tcb, .. } if tcb.attempt == 2),
+        matches!(adopts, Message::AdoptAgain { tcb, .. } if tcb.attempt == 2),
         "{adopts:?}"
     );
 }

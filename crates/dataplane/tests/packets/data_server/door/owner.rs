@@ -20,7 +20,7 @@ pub const LET_IN: Counted<'_> = &[("ds_door_request", 1), ("ds_forwarded", 1)];
 pub const AGAIN: Counted<'_> = &[("ds_door_again", 1)];
 pub const HANDED_ON: Counted<'_> = &[("ds_door_handed_on", 1)];
 /// Longer than a door waits for the RST that ends its socket (67 ms).
-const RST_IS_LOST: Duration = Duration::from_millis(100);
+pub const RST_IS_LOST: Duration = Duration::from_millis(100);
 /// Shorter than that.
 const RST_IS_AWAITED: Duration = Duration::from_millis(60);
 /// A request that only data server 1 may answer.

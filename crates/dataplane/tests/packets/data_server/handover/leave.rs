@@ -1,14 +1,16 @@
 //! Idle connections leave a data server that is no longer a member of their pool. The daemon sends in an empty ACK for
 //! each, and with this ACK the connection goes to another member, as with a request for that member.
 
-use baton_abi::Pool;
+use std::thread::sleep;
+
+use baton_abi::{ADOPT_ATTEMPTS, Pool};
 use baton_wire::Message;
 use etherparse::TcpSlice;
 
 use crate::{
     data_server::door::owner::{
-        AGAIN, ELSEWHERE, HERE, ended, goes_with, lets_in, owned, request, serves, told_again,
-        told_moved,
+        AGAIN, ELSEWHERE, HANDED_ON, HERE, LET_IN, RST_IS_LOST, end_of, ended, goes_with, lets_in,
+        owned, request, serves, told_again, told_moved,
     },
     prelude::*,
 };
@@ -140,10 +142,16 @@ fn who_is_not_idle_stays() {
 
 /// Returns a connection that has come here idle from another data server.
 fn come_idle() -> Live {
+    come_idle_after(1)
+}
+
+/// Returns a connection that was sent on so often without a request, and has come here.
+fn come_idle_after(moves: u8) -> Live {
     let mut live = owned();
     live.client = Client::fresh();
     (live.sent, live.answers) = (0, 0);
-    send_adopt(&live.node, &live.client.later(COOKIE, 0, 0));
+    let adopts = adopt_after(&live.client, moves);
+    send(&live.node, &adopts, &live.client.later(COOKIE, 0, 0));
     live.stream = accept(&live.listener).0;
     live.expect(&[("ds_adopted", 1)]);
     live
@@ -183,6 +191,83 @@ fn where_it_goes_its_first_request_may_be_head() {
     );
     let request = request(&live, ELSEWHERE);
     goes_with(&live, &request);
+}
+
+/// If the connection has had its request and ended, a late ADOPT with that request does not begin it again. One that
+/// comes back from where the connection went begins it.
+#[test]
+fn where_it_goes_no_late_request_begins_it_again() {
+    let _host = own_host();
+    let mut live = come_idle();
+    live.has_acks = true;
+    let first = request(&live, HERE);
+    lets_in(&live, HERE);
+    let reset = first.clone().seq(end_of(&first)).payload(b"").flags("R");
+    live.forwards(&reset, FORWARDED);
+    send(&live.node, &adopt_after(&live.client, 1), &first);
+    live.expect(&[("ds_ended_before", 1)]);
+    drop(live);
+
+    let mut live = come_idle();
+    live.has_acks = true;
+    members(&live, 0b10);
+    let first = request(&live, HERE);
+    leave(&live);
+    live.expect(LEFT);
+    send(&live.node, &adopt_after(&live.client, 3), &first);
+    live.expect(&[("ds_adopted", 1), ("ds_door_request", 1)]);
+}
+
+/// Each move is an attempt to find the connection a server, and some of these are left for its next request. Until that
+/// comes, the connection stays. Afterwards it moves again.
+#[test]
+fn it_moves_only_so_often_before_its_next_request() {
+    let _host = own_host();
+    let most = ADOPT_ATTEMPTS as u8 / 2;
+    for (moves, stays, attempt) in [(most - 1, false, most), (most, true, 1)] {
+        let mut live = come_idle_after(moves);
+        live.has_acks = true;
+        members(&live, 0b10);
+        leave(&live);
+        if stays {
+            live.expect(STAYS);
+            live.nothing_sent();
+            members(&live, 0b11);
+            serves(&mut live, HERE);
+            members(&live, 0b10);
+            live.node
+                .routing()
+                .set_pool(first_pool_of_one(), &Pool::default())
+                .unwrap();
+            leave(&live);
+        }
+        live.expect(LEFT);
+        let adopts = live.message_to(ds(1), ds_mac(1)).message;
+        assert!(
+            matches!(adopts, Message::Adopt { tcb, .. } if tcb.attempt == attempt),
+            "{adopts:?}"
+        );
+    }
+}
+
+/// A request that was let in, and that TCP has dropped because it was broken on its way, does not count: the next one
+/// goes on as the attempt behind those with which the connection has come.
+#[test]
+fn a_request_that_was_dropped_leaves_the_attempts_as_they_were() {
+    let _host = own_host();
+    let mut live = come_idle_after(2);
+    live.has_acks = true;
+    forward_broken(&live.node, &request(&live, HERE));
+    live.expect(LET_IN);
+    let other = request(&live, ELSEWHERE);
+    sleep(RST_IS_LOST);
+    live.forwards(&other, &[("ds_door_changed", 1)]);
+    live.forwards(&other, HANDED_ON);
+    let adopts = live.message_to(ds(1), ds_mac(1)).message;
+    assert!(
+        matches!(adopts, Message::Adopt { tcb, .. } if tcb.attempt == 3),
+        "{adopts:?}"
+    );
 }
 
 /// An ACK from the network does not make its connection leave, and an ACK that is sent in for a connection that is not
