@@ -140,6 +140,7 @@ static __noinline int refused_here(struct arrival *a, struct lccp_header *h, con
 		TALLY(server_tally(tcb->owner), taken_back);
 	tally_connection(search.found, is_at_door(tcb));
 	give_to(tcb, search.found, NO_DATA_SERVER);
+	tcb->attempt = h->tcb.attempt;
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
 	h->be_data = unmap_address(a->settings->address);

@@ -42,8 +42,8 @@ static __noinline int refused(struct packet *p, struct lccp_header *h)
 	if (!is_at_door(tcb))
 		TALLY(server_tally(tcb->owner), taken_back);
 	tally_connection(owner, is_at_door(tcb));
-	tcb->attempt = h->tcb.attempt;
 	give_to(tcb, owner, NO_DATA_SERVER);
+	tcb->attempt = h->tcb.attempt;
 	return send_on(p, h, to, LCCP_ADOPT, unmap_address(p->settings->address));
 }
 

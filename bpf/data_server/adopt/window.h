@@ -55,13 +55,15 @@ static __always_inline void give_window(struct bpf_sock_ops *ops, int window)
 		count(counters, COUNTER_DS_WINDOW);
 }
 
-/* Notes that the first response on this new socket has no body. Nothing of it has left yet. */
-static __always_inline void begin_bodiless(struct bpf_sock_ops *ops)
+/* Notes that the first response on this new socket has no body. Nothing of it has left yet. False: there is no memory. */
+static __always_inline bool begin_bodiless(struct bpf_sock_ops *ops)
 {
-	struct response first = { .state = RESPONSE_FIRST, .bodiless = 1 };
+	struct bpf_sock *sk = ops->sk;
+	struct response *r = sk ? new_response(sk) : 0;
 
-	if (ops->sk)
-		bpf_sk_storage_get(&responses, ops->sk, &first, BPF_SK_STORAGE_GET_F_CREATE);
+	if (r)
+		r->bodiless = 1;
+	return r;
 }
 
 /* Gives an accepted connection of this node what came with it, if it was adopted. */
@@ -78,10 +80,10 @@ static __always_inline void take_expected(struct bpf_sock_ops *ops)
 	if (!found)
 		return;
 	struct expected with = *found;
-	bpf_map_delete_elem(&expected, &flow);
+	/* What cannot be noted stays in the map, for came_with_head(). */
+	if (!with.bodiless || begin_bodiless(ops))
+		bpf_map_delete_elem(&expected, &flow);
 	give_window(ops, with.window);
-	if (with.bodiless)
-		begin_bodiless(ops);
 	if (with.aware)
 		begin_to_tell(ops);
 }

@@ -73,13 +73,13 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 	case DOOR_AFTER_BATCH:
 		return put_behind_batch(a);
 	case DOOR_FOLLOW:
-		return take_more(a, in, sk, tcp, d, false);
+		return take_more(a, h, in, sk, tcp, d, false);
 	default:
 		break;
 	}
 	bool is_next = course == DOOR_JUDGE;
 	if (!is_next && d->flags & DOOR_IN_BODY)
-		return take_more(a, in, sk, tcp, d, true);
+		return take_more(a, h, in, sk, tcp, d, true);
 	/*
 	 * A repeated request is judged without its door: it is enough that this node may answer it, because it does
 	 * so already.
@@ -88,7 +88,7 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 	enum judgement found = judge_request(a, h, in, is_next ? d : 0, &j);
 	if (is_next)
 		return take_next(a, h, in, sk, d, found, &j);
-	return take_again(a, in, tcp, d, found == JUDGED_HERE && j.pool == d->pool ? &j.span : 0);
+	return take_again(a, h, in, tcp, d, found == JUDGED_HERE && j.pool == d->pool ? &j.span : 0);
 }
 
 /*

@@ -198,6 +198,19 @@ static __noinline void forget_beginning(const struct lccp_header *h)
 	bpf_map_delete_elem(&doors_begun, &flow);
 }
 
+/*
+ * Notes whether a connection that was idle when it came here has had its first request, for beginning_of() when the
+ * socket has ended.
+ */
+static __noinline void note_has_asked(const struct lccp_header *h, bool has_asked)
+{
+	struct tcb_key flow = flow_of(h);
+	struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
+
+	if (begun && begun->flags & DOOR_BORN)
+		begun->requests = has_asked;
+}
+
 /* Whether a socket here had the request that begins at `seq`. */
 static __noinline bool has_been_here(const struct lccp_header *h, u32 seq)
 {

@@ -317,6 +317,9 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	a->kept = 0;
 	/* The connection was idle at the data server from which it comes, or its client ends it without a request. */
 	if (!payload_of(in)) {
+		/* The agent reads its next request, whoever listens then. */
+		if (a->deserted && a->settings->reader_port)
+			return read_or_refuse(a, h, in, 0);
 		if (a->deserted)
 			return REFUSE_DESERTED;
 		begin_door(a, h, in, 0);
@@ -365,7 +368,9 @@ static __always_inline int adopt_with_request(struct arrival *a, struct lccp_hea
 enum beginning {
 	IS_NEW,
 	IS_HERE_SOON, /* its socket is being made: the client has sent the first request that TCP has once more */
-	HAS_ENDED,    /* it had a socket, which began with this very request, or lately with a later one: the ADOPT is late */
+	HAS_ENDED,    /* the ADOPT is late: the connection had a socket here that began with this very request, or lately with
+			 a later one */
+	HAS_GONE,     /* the ADOPT brings an idle connection late: it has gone on from here with its next request */
 };
 
 /*
@@ -381,17 +386,25 @@ static __noinline enum beginning beginning_of(const struct lccp_header *h, const
 
 	if (on && !on->asks && on->door.request - seq < BEHIND_SEQ)
 		return IS_HERE_SOON;
+	if (!payload_of(in) && was_passed_on(h, given_with(h, in)))
+		return HAS_GONE;
 	if (!begun)
 		return IS_NEW;
 	if (!(begun->flags & DOOR_BORN))
 		return is_young(begun) && begun->request - seq < BEHIND_SEQ ? IS_HERE_SOON : IS_NEW;
 	u32 acknowledged = begun->counted - bpf_ntohl(in->tcp.ack_seq);
-	/* A connection that was idle when it came here has had its request since, and that did not leave with it. */
-	bool had_request = begun->requests || (!(begun->flags & DOOR_READING) && !given_with(h, in));
-	if (had_request && begun->request == seq && !acknowledged)
+	if (begun->requests && begun->request == seq && !acknowledged)
 		return HAS_ENDED;
 	bool is_earlier = begun->request - seq - 1 < BEHIND_SEQ && acknowledged < BEHIND_ACK;
 	return is_earlier && moment() - begun->since < LATE_FOR ? HAS_ENDED : IS_NEW;
+}
+
+/* Says what becomes of an ADOPT whose connection has no socket here: BEGINS_HERE, or a verdict. */
+static __always_inline int begin_or_not(struct arrival *a, struct lccp_header *h, struct inner *in, enum beginning beginning)
+{
+	if (beginning == HAS_ENDED)
+		return discard(a, COUNTER_DS_ENDED_BEFORE);
+	return beginning == HAS_GONE ? follow_gone(a, h, in) : BEGINS_HERE;
 }
 
 /*
@@ -418,7 +431,7 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	else if (is_connection(sk))
 		verdict = at_door(a, h, in, sk);
 	else if (h->command == LCCP_ADOPT && !is_adopt_again(h) && (beginning = beginning_of(h, in)) != IS_HERE_SOON)
-		verdict = beginning == IS_NEW ? BEGINS_HERE : discard(a, COUNTER_DS_ENDED_BEFORE);
+		verdict = begin_or_not(a, h, in, beginning);
 	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
 		verdict = on->asks ? begin_again(a, h, in, on) : take_passing(a, h, in, on);
 	else if (on || being_adopted(h))

@@ -83,6 +83,8 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 		d->generation = j->generation;
 		if (d->requests++)
 			d->attempt = 0;
+		else
+			note_has_asked(h, true);
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
 		return let_in_until(a, in, d->next);
 	case JUDGED_ELSEWHERE:
@@ -102,8 +104,8 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
  * yet. `found` is its span as judged again; 0: the judgement is another one. It is let in only if it says the same as
  * before.
  */
-static __always_inline int take_again(struct arrival *a, const struct inner *in, const struct tcp_sock *tcp, struct door *d,
-				      const struct span *found)
+static __always_inline int take_again(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+				      const struct tcp_sock *tcp, struct door *d, const struct span *found)
 {
 	if (found && reaches_as_far(d, found)) {
 		d->since = moment();
@@ -112,8 +114,8 @@ static __always_inline int take_again(struct arrival *a, const struct inner *in,
 	if (moment() - d->since > FORGET_AFTER) {
 		bool is_body = d->flags & DOOR_IN_BODY;
 
-		if (forget_request(d, tcp->rcv_nxt) && !is_body)
-			d->requests--;
+		if (forget_request(d, tcp->rcv_nxt) && !is_body && !--d->requests)
+			note_has_asked(h, false);
 	}
 	return discard(a, COUNTER_DS_DOOR_CHANGED);
 }
@@ -146,14 +148,14 @@ static __noinline int refuse_body(struct arrival *a, const struct inner *in, str
 }
 
 /* Reads more of a body that is followed. `is_again`: the packet repeats what was last read of it. */
-static __always_inline int take_more(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct tcp_sock *tcp,
-				     struct door *d, bool is_again)
+static __always_inline int take_more(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
+				     const struct tcp_sock *tcp, struct door *d, bool is_again)
 {
 	struct span s = { .body = is_again ? d->before : d->body };
 
 	follow_body(a->skb, in, is_again ? 0 : d->next - bpf_ntohl(in->tcp.seq), &s);
 	if (is_again)
-		return take_again(a, in, tcp, d, &s);
+		return take_again(a, h, in, tcp, d, &s);
 	if (s.body.state == RESPONSE_UNKNOWN) {
 		int verdict = refuse_body(a, in, sk, d);
 

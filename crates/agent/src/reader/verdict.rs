@@ -2,6 +2,7 @@
 
 use baton_abi::READ_BYTES_MOST;
 use baton_core::rules::{Body, Request, head_length};
+use httparse::{Status, parse_chunk_size};
 
 use super::answer::Answer;
 
@@ -92,24 +93,60 @@ pub(super) fn hide_http2(head: &mut [u8]) {
 
 /// Splits the text into its requests and what is behind the last whole one. The program judges each request by the
 /// frame that it begins. In the same way it judges a body that it has to follow, so such a body begins a part of its
-/// own.
+/// own. No part reaches into the next request: a connection may go on with that one, and without what is before it.
 pub(super) fn requests(mut text: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     while !text.is_empty() {
-        let length = match judge(text) {
+        let (length, followed) = match judge(text) {
             Verdict::Give {
                 head,
                 body: Extent::Bytes(body),
                 ..
-            } => head as usize + body as usize,
-            Verdict::Give { head, .. } => head as usize,
-            Verdict::Wait | Verdict::Answer(_) => text.len(),
+            } => (head as usize + body as usize, None),
+            Verdict::Give { head, body, .. } => (head as usize, Some(body)),
+            Verdict::Wait | Verdict::Answer(_) => (text.len(), None),
         };
         let (request, rest) = text.split_at(length.min(text.len()));
-        parts.push(request);
+        let length = match followed {
+            None => 0,
+            Some(Extent::Chunked) => chunks_length(rest).unwrap_or(rest.len()),
+            // The text is shorter than any large body.
+            Some(_) => rest.len(),
+        };
+        let (body, rest) = rest.split_at(length);
+        parts.extend([request, body].into_iter().filter(|part| !part.is_empty()));
         text = rest;
     }
     parts
+}
+
+/// The length of the chunked body that begins here (RFC 9112, 7.1). `None`: it does not end here, or it is no such body.
+fn chunks_length(text: &[u8]) -> Option<usize> {
+    const LINE_END: &[u8] = b"\r\n";
+    let mut at = 0;
+    loop {
+        let Ok(Status::Complete((line, size))) = parse_chunk_size(text.get(at..)?) else {
+            return None;
+        };
+        at += line;
+        if size == 0 {
+            break;
+        }
+        at = at.checked_add(usize::try_from(size).ok()?)?;
+        at += text
+            .get(at..)?
+            .starts_with(LINE_END)
+            .then_some(LINE_END.len())?;
+    }
+    // Trailer lines, and the empty line behind them.
+    loop {
+        let line = text.get(at..)?;
+        let length = 1 + line.iter().position(|&byte| byte == b'\n')?;
+        at += length;
+        if &line[..length] == LINE_END {
+            return Some(at);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -191,6 +228,7 @@ mod tests {
         let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
         let post = "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello";
         let chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let large = "PUT / HTTP/1.1\r\nContent-Length: 1073741824\r\n\r\n";
         let bad = "GET / HTTP/1.1\r\n folded\r\n\r\nGET / HTTP/1.1\r\n\r\n";
         for parts in [
             vec![],
@@ -199,7 +237,19 @@ mod tests {
             vec![post, &get[..9]],
             vec![get, &post[..post.len() - 2]],
             vec![get, bad],
-            vec![chunked, "5\r\nhello\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n"],
+            vec![chunked, "5\r\nhello\r\n0\r\n\r\n", get, post],
+            vec![
+                chunked,
+                "0\r\n\r\n",
+                chunked,
+                "1;a=b\r\n0\r\n0\r\nX: y\r\n\r\n",
+                get,
+            ],
+            vec![chunked, "5\r\nhello\r\n0\r\nX: y\r\n"],
+            vec![chunked, "5\r\nhel"],
+            vec![chunked, "ffffffffffffffff\r\nhello\r\n0\r\n\r\n"],
+            vec![chunked, "5\r\nhello0\r\n\r\nGET / HTTP/1.1\r\n\r\n"],
+            vec![large, get],
         ] {
             let text = parts.concat();
             let parts: Vec<_> = parts.iter().map(|part| part.as_bytes()).collect();

@@ -45,10 +45,6 @@ impl Walker {
     ) -> Result<()> {
         let found = self.orphans.find_flows(slot)?;
         for (turn, (key, tcb)) in found.into_iter().enumerate() {
-            if is_moving(&tcb) && tcb.previous == slot {
-                self.end_forgotten_move(&key, &tcb)?;
-                continue;
-            }
             if u32::from(tcb.state) != TCB_AT_DOOR {
                 continue;
             }
@@ -89,13 +85,17 @@ impl Walker {
         Ok(())
     }
 
-    /// Ends a move that this daemon began before it was restarted, if this is one: nobody else would. The last owner
-    /// has the connection, or says where it went.
-    fn end_forgotten_move(&self, key: &TcbKey, tcb: &Tcb) -> Result<()> {
-        let which = ResponseId::of(key, tcb);
-        if !self.handovers.holds(&which) {
-            let moved = between(&which, tcb.previous, tcb.owner);
-            self.orphans.step(moved, Step::Back)?;
+    /// Ends the moves that an earlier process of this daemon began: nobody else would. The last owner has the
+    /// connection, or says where it went.
+    pub(super) fn end_forgotten_moves(&self, slots: &HashMap<u16, Ipv4Addr>) -> Result<()> {
+        for slot in slots.keys().filter(|slot| !self.dead.contains(slot)) {
+            for (key, tcb) in self.orphans.find_flows(*slot)? {
+                let which = ResponseId::of(&key, &tcb);
+                if tcb.previous == *slot && is_moving(&tcb) && !self.handovers.holds(&which) {
+                    let moved = between(&which, tcb.previous, tcb.owner);
+                    self.orphans.step(moved, Step::Back)?;
+                }
+            }
         }
         Ok(())
     }

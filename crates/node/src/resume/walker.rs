@@ -87,6 +87,9 @@ impl Walker {
             }
             Fate::Front { here } => {
                 self.resumes.set_front(here);
+                if here {
+                    self.end_forgotten_moves(slots)?;
+                }
                 Ok(())
             }
             Fate::Drains { slot } => self.look_for_busy(now, slot, slots),

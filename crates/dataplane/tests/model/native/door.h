@@ -33,7 +33,7 @@ struct model_packet {
 	u32 fin;
 	u32 rst;
 	u32 mark;
-	u32 sent_in;               /* AGENT_METADATA or EARLY_METADATA: this node's user space sends it in */
+	u32 sent_in;               /* AGENT_METADATA, EARLY_METADATA, or LEAVE_METADATA: this node's user space sends it in */
 	u32 peer;                  /* short address of the sender or of the receiver; 0: no message is around it */
 	u32 bytes;                 /* length of the payload, which is stored elsewhere */
 	struct lccp_header header; /* the header of the message */

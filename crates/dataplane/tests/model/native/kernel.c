@@ -532,23 +532,31 @@ void model_keep(u32 node, const struct kept *kept)
 	nodes[node].keeping.kept = *kept;
 }
 
+/* The length of the packet's options: those of an ACK that is made in the client's name are filled in by the program. */
+static u32 options_of(const struct model_packet *p)
+{
+	return p->sent_in == LEAVE_METADATA ? TIMESTAMPS_ALONE_BYTES : 0;
+}
+
 static void write_packet(const struct model_packet *p, const u8 *payload, u32 at, struct iphdr *ip, struct tcphdr *tcp)
 {
 	*ip = (struct iphdr){
 		.version = 4,
 		.ihl = 5,
-		.tot_len = bpf_htons(sizeof(*ip) + sizeof(*tcp) + p->bytes),
+		.tot_len = bpf_htons(sizeof(*ip) + sizeof(*tcp) + options_of(p) + p->bytes),
 		.ttl = 64,
 		.protocol = IPPROTO_TCP,
 		.saddr = CLIENT,
 		.daddr = CLUSTER,
 	};
+	u32 option_bytes = options_of(p);
+
 	*tcp = (struct tcphdr){
 		.source = CLIENT_PORT,
 		.dest = CLUSTER_PORT,
 		.seq = bpf_htonl(p->seq),
 		.ack_seq = bpf_htonl(p->ack),
-		.doff = 5,
+		.doff = (sizeof(*tcp) + option_bytes) / 4,
 		.ack = 1,
 		.psh = 1,
 		.fin = p->fin,
@@ -557,7 +565,8 @@ static void write_packet(const struct model_packet *p, const u8 *payload, u32 at
 	};
 	memcpy(frame_at(at), ip, sizeof(*ip));
 	memcpy(frame_at(at + sizeof(*ip)), tcp, sizeof(*tcp));
-	memcpy(frame_at(at + sizeof(*ip) + sizeof(*tcp)), payload, p->bytes);
+	memset(frame_at(at + sizeof(*ip) + sizeof(*tcp)), 1 /* NOP */, option_bytes);
+	memcpy(frame_at(at + sizeof(*ip) + sizeof(*tcp) + option_bytes), payload, p->bytes);
 }
 
 static void write_message(const struct model_packet *p, u32 inner_bytes)
@@ -616,7 +625,7 @@ void model_receive(u32 node, const struct model_packet *p, const u8 *payload, st
 	frame.assigned = LISTENER_NONE;
 	frame.bound = false;
 	frame.skb = (struct __sk_buff){
-		.len = at + sizeof(ip) + sizeof(tcp) + p->bytes,
+		.len = at + sizeof(ip) + sizeof(tcp) + options_of(p) + p->bytes,
 		.ifindex = OWN_INTERFACE,
 		.ingress_ifindex = OWN_INTERFACE,
 		.mark = p->mark,
@@ -636,6 +645,22 @@ void model_receive(u32 node, const struct model_packet *p, const u8 *payload, st
 void model_desert(u32 node, u32 is_deserted)
 {
 	nodes[node].is_deserted = is_deserted;
+}
+
+/*
+ * Says whether the node drains, in place of the one that did. In the last pool, the other member has its requests
+ * meanwhile. The other pools have no other member, so they change nothing.
+ */
+void model_drain(u32 node, u32 drains)
+{
+	struct pool *last = &all_pools[2];
+	u64 both = 1 << 1 | 1 << 2;
+
+	last->members[0] = drains ? both & ~(1 << node) : both;
+	last->choices = 0;
+	for (u32 i = 1; i < NODES; i++)
+		if (last->members[0] & 1 << i)
+			chosen[2 * NODES + last->choices++] = i;
 }
 
 /* Lets a part of a response leave by this node's socket. */

@@ -56,6 +56,7 @@ const HONEST: Mix = Mix {
     is_hostile: false,
     has_forger: true,
     has_restarts: false,
+    has_drains: false,
 };
 
 #[test]
@@ -80,6 +81,18 @@ fn honest_clients_whose_servers_restart() {
         ..HONEST
     };
     check(mix, 100_000);
+}
+
+#[test]
+fn honest_clients_whose_servers_drain() {
+    for has_restarts in [false, true] {
+        let mix = Mix {
+            has_restarts,
+            has_drains: true,
+            ..HONEST
+        };
+        check(mix, 50_000);
+    }
 }
 
 #[test]

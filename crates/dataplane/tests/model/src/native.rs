@@ -138,6 +138,7 @@ unsafe extern "C" {
     fn model_pass_time(ns: u64);
     fn model_set_socket(node: u32, numbers: *const Numbers, is_new: u32);
     fn model_desert(node: u32, is_deserted: u32);
+    fn model_drain(node: u32, drains: u32);
     fn model_door(node: u32) -> *const Door;
     fn model_set_read(node: u32, read: *const HaveRead);
     fn model_kept(node: u32) -> *const Kept;
@@ -181,6 +182,11 @@ impl Programs {
     pub fn desert(&mut self, node: usize, is_deserted: bool) {
         // SAFETY: the function takes numbers.
         unsafe { model_desert(node as u32, u32::from(is_deserted)) }
+    }
+
+    pub fn drain(&mut self, node: usize, drains: bool) {
+        // SAFETY: the function takes numbers.
+        unsafe { model_drain(node as u32, u32::from(drains)) }
     }
 
     pub fn door(&self, node: usize) -> Option<Door> {

@@ -17,6 +17,8 @@ pub struct Mix {
     pub has_forger: bool,
     /// Whether servers' programs stop listening for a while. What they have accepted goes on.
     pub has_restarts: bool,
+    /// Whether data servers drain for a while, and idle connections leave them.
+    pub has_drains: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -104,6 +106,17 @@ pub enum Step {
         node: usize,
         again: bool,
     },
+    /// All that is on its way arrives, and servers answer what they have.
+    Rests,
+    /// The data server drains, or no longer does.
+    Drains {
+        node: usize,
+        again: bool,
+    },
+    /// The daemon has the node's connection leave, if it is idle and the data server drains.
+    Leaves {
+        node: usize,
+    },
     /// A packet comes from somebody who guesses sequence numbers.
     Forge {
         seq: u32,
@@ -169,12 +182,25 @@ impl Trial {
             push_step(rng, mix, &stream, &mut cursor, &mut steps);
         }
         if mix.has_restarts {
-            for _ in 0..rng.usize(1..5) {
-                let step = Step::Listens {
-                    node: rng.usize(..3),
-                    again: rng.u8(..3) == 0,
+            scatter(rng, &mut steps, 5, |rng, node| Step::Listens {
+                node,
+                again: rng.u8(..3) == 0,
+            });
+        }
+        if mix.has_drains {
+            scatter(rng, &mut steps, 5, |rng, node| Step::Drains {
+                node,
+                again: rng.bool(),
+            });
+            scatter(rng, &mut steps, 8, |_, node| Step::Leaves { node });
+            for _ in 0..rng.usize(1..4) {
+                let (at, first) = (rng.usize(..=steps.len()), rng.usize(..3));
+                let leave = (first..first + 3).map(|node| Step::Leaves { node: node % 3 });
+                let drains = Step::Drains {
+                    node: rng.usize(1..3),
+                    again: false,
                 };
-                steps.insert(rng.usize(..=steps.len()), step);
+                steps.splice(at..at, [Step::Rests, drains].into_iter().chain(leave));
             }
         }
         Self {
@@ -190,6 +216,20 @@ impl Trial {
             hint: rng.usize(..3),
             recovery: rng.u64(..),
         }
+    }
+}
+
+/// Puts some steps, fewer than `most`, anywhere between the others.
+fn scatter(
+    rng: &mut Rng,
+    steps: &mut Vec<Step>,
+    most: usize,
+    make: impl Fn(&mut Rng, usize) -> Step,
+) {
+    for _ in 0..rng.usize(1..most) {
+        let node = rng.usize(..3);
+        let step = make(rng, node);
+        steps.insert(rng.usize(..=steps.len()), step);
     }
 }
 

@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 
 use baton_abi::{
-    AGENT_METADATA, DOOR_NOBODY, DOOR_READING, Door, HaveRead, Kept, LccpHeader, READ_CHUNKED,
+    AGENT_METADATA, DOOR_NOBODY, DOOR_READING, Door, HaveRead, Kept, LEAVE_METADATA, LccpHeader,
+    READ_CHUNKED,
 };
 
 use crate::http::{Reader, State, may_answer};
@@ -50,6 +51,8 @@ pub struct World<'a> {
     owner: Option<usize>,
     /// Where the request begins that is being adopted, as far as the connection server knows.
     adopting: Option<u32>,
+    /// How often that request was sent on before it came to its owner.
+    attempt: u8,
     /// The newest acknowledgement that the connection server knows.
     last_ack: u32,
     /// Up to which sequence number the client has the responses.
@@ -85,6 +88,7 @@ impl<'a> World<'a> {
             messages: Vec::new(),
             owner: None,
             adopting: Some(trial.client_isn),
+            attempt: 0,
             last_ack: trial.server_isn,
             heard: trial.server_isn,
             acknowledged: 0,
@@ -173,6 +177,12 @@ impl<'a> World<'a> {
             Step::Ack => self.acknowledge(),
             Step::Agent { node } => self.run_agent(node),
             Step::Listens { node, again } => self.listen(node, again),
+            Step::Rests => self.settle(),
+            Step::Drains { node, again } => {
+                self.programs.drain(node, !again);
+                Ok(())
+            }
+            Step::Leaves { node } => self.leave_idle(node),
             Step::Forge { seq, ack, bytes } => self.forge(seq, ack, bytes),
             Step::Time { milliseconds } => self.pass_time(milliseconds),
         }
@@ -187,6 +197,18 @@ impl<'a> World<'a> {
         self.nodes[node].is_deserted = !listens;
         self.programs.desert(node, !listens);
         Ok(())
+    }
+
+    /// Sends in the empty ACK with which an idle connection leaves.
+    fn leave_idle(&mut self, node: usize) -> Checked {
+        let packet = Packet {
+            raw: RawPacket {
+                sent_in: LEAVE_METADATA,
+                ..RawPacket::default()
+            },
+            payload: Vec::new(),
+        };
+        self.arrive(node, packet)
     }
 
     /// Has all servers listen.
@@ -251,7 +273,7 @@ impl<'a> World<'a> {
     }
 
     fn adopt(&mut self, node: usize, packet: Packet) -> Checked {
-        self.send_message(node, packet, ADOPT, 0)
+        self.send_message(node, packet, ADOPT, self.attempt)
     }
 
     /// Gives this node a packet.
@@ -303,11 +325,16 @@ impl<'a> World<'a> {
                     .iter()
                     .position(|&one| one == packet.raw.header.be_data);
                 // This follows bpf/connection_server/find/moved_on.h.
-                let with = u64::from_be(packet.raw.header.tcb.be_resume);
-                if with >> 32 != 0 {
-                    self.adopting = Some(with as u32);
-                } else if packet.raw.ack == self.last_ack {
-                    self.adopting = Some(packet.raw.seq);
+                let tcb = packet.raw.header.tcb;
+                let with = u64::from_be(tcb.be_resume);
+                if with >> 32 != 0 || packet.raw.ack == self.last_ack {
+                    let begin = if with >> 32 != 0 {
+                        with as u32
+                    } else {
+                        packet.raw.seq
+                    };
+                    self.adopting = Some(begin);
+                    self.attempt = tcb.attempt;
                 }
                 Ok(())
             }
@@ -380,14 +407,15 @@ impl<'a> World<'a> {
         self.check_door(node)
     }
 
-    /// Lets TCP drop the next packet, but not one that the program has made. The checksum of such a packet is right if
-    /// that of the packet is right from which it was made.
+    /// Lets TCP drop the next packet, but not one that a node has made. The checksum of a RST is right if that of the
+    /// packet is right from which it was made, and that of an ACK with which an idle connection comes is right.
     fn drop_let_in(&mut self, node: usize) {
         let let_in = &mut self.nodes[node].let_in;
-        if let_in
-            .front()
-            .is_some_and(|one| one.frame.packet.raw.rst == 0)
-        {
+        if let_in.front().is_some_and(|one| {
+            let LetIn { frame, .. } = one;
+            let begins_idle = frame.assigned != Listener::None && frame.packet.payload.is_empty();
+            frame.packet.raw.rst == 0 && !begins_idle
+        }) {
             let_in.pop_front();
         }
     }
@@ -796,8 +824,7 @@ fn wait(early: &mut Vec<Packet>, packet: Packet) {
     }
 }
 
-/// Cuts the text into frames as the agent does. Each request begins a frame, and what is behind the head of a chunked
-/// request is one frame.
+/// Cuts the text into frames as the agent does. Each request begins a frame, and so does the body of a chunked request.
 fn parts(mut text: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     while !text.is_empty() {
@@ -808,12 +835,26 @@ fn parts(mut text: &[u8]) -> Vec<&[u8]> {
             .all(u8::is_ascii_graphic);
         let has_head = begins && text.iter().any(|&byte| reader.take(byte).is_some());
         let whole = reader.head.bytes as usize + reader.head.length as usize;
-        let (part, rest) = text.split_at(if has_head {
+        let (request, rest) = text.split_at(if has_head {
             whole.min(text.len())
         } else {
             text.len()
         });
-        parts.push(part);
+        let body = match has_head && reader.head.is_chunked {
+            true => rest
+                .iter()
+                .position(|&byte| {
+                    reader.take(byte);
+                    !reader.whole.is_empty()
+                })
+                .map_or(rest.len(), |last| last + 1),
+            false => 0,
+        };
+        let (body, rest) = rest.split_at(body);
+        parts.push(request);
+        if !body.is_empty() {
+            parts.push(body);
+        }
         text = rest;
     }
     parts

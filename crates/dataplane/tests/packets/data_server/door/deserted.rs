@@ -104,6 +104,46 @@ fn what_the_agent_has_read_goes_to_another_member_of_its_pool() {
     is_reset(&read);
 }
 
+/// The agent has an idle connection, and reads its next request. That goes to another member of its pool.
+#[test]
+fn an_idle_connection_comes_to_the_agent() {
+    let _host = own_host();
+    let (mut live, agent) = with_agent();
+    desert(&mut live);
+    live.client = Client::fresh();
+    let first = live.client.get(COOKIE);
+    let idle = first.clone().payload(b"");
+    send(&live.node, &adopt_after(&live.client, 1), &idle);
+    live.expect(READS);
+    send(&live.node, &adopt_after(&live.client, 1), &first);
+    live.expect(&[("ds_duplicate", 1)]);
+    let (read, _) = accept(&agent);
+    expect_bytes(&read, GET);
+    tell(&live, &read, &first, 0);
+    send_in(&live, &first);
+    live.expect(GOES_ON);
+    let adopts = live.message_to(ds(1), ds_mac(1)).message;
+    assert!(
+        matches!(adopts, Message::Adopt { tcb, .. } if tcb.attempt == 2),
+        "{adopts:?}"
+    );
+}
+
+/// An ADOPT with which an idle connection came, and that comes late, does not begin it anew: the connection has gone on
+/// with its next request.
+#[test]
+fn an_idle_connection_does_not_come_back_late() {
+    let _host = own_host();
+    let (live, _agent, first) = sent_on();
+    let idle = first.clone().payload(b"");
+    send(&live.node, &adopt(&live.client), &idle);
+    live.expect(&[("ds_door_followed", 1)]);
+    moved_to_next(&live);
+    let follows = live.message_to(ds(1), ds_mac(1)).message;
+    assert!(matches!(follows, Message::Forward { .. }), "{follows:?}");
+    assert!(nothing_to_accept(&live.listener));
+}
+
 /// A copy of the ADOPT that comes late goes where the first one has gone. One that has come back from there begins the
 /// connection.
 #[test]
