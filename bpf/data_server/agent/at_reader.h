@@ -75,13 +75,15 @@ static __always_inline int read_no_more_than(struct arrival *a, const struct inn
  * Notes that the agent's socket is about to have the data of this packet: until it does, the connection does not go
  * anywhere.
  */
-static __always_inline void note_let_in(const struct arrival *a, const struct inner *in, struct door *d)
+static __always_inline void note_let_in(const struct arrival *a, const struct inner *in, const struct tcp_sock *tcp,
+					struct door *d)
 {
 	u32 end = bpf_ntohl(in->tcp.seq) + (a->kept ? a->kept : payload_of(in));
 
-	if (!is_before(d->next, end))
+	if (!is_before(tcp->rcv_nxt, end))
 		return;
-	d->next = end;
+	if (is_before(d->next, end))
+		d->next = end;
 	d->since = moment();
 }
 
@@ -115,7 +117,7 @@ static __always_inline int pass_reader(struct arrival *a, struct lccp_header *h,
 		return put_behind_batch(a);
 	int verdict = read_no_more_than(a, in, sk, d->request + READ_BYTES_MOST);
 	if (verdict == LET_IN)
-		note_let_in(a, in, d);
+		note_let_in(a, in, tcp, d);
 	return verdict;
 }
 

@@ -108,7 +108,7 @@ static __always_inline void follow_response(struct leaving *l, u32 seq)
 
 /*
  * Whether the connection was adopted with a HEAD request that could not be noted with its socket, because no sockops
- * program runs for the server: see window.h.
+ * program runs for the server, or there was no memory: see window.h.
  */
 static __noinline bool came_with_head(const struct iphdr *ip, const struct tcphdr *tcp)
 {

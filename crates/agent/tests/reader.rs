@@ -430,6 +430,8 @@ fn who_takes_too_long_for_a_head_is_told() {
         for (text, answer) in [
             (&b"GET / HT"[..], "HTTP/1.1 408 Request Timeout\r\n"),
             (b"\r\n", ""),
+            // The connection has come here idle.
+            (b"", ""),
         ] {
             let mut bed = Bed::of(Seen {
                 head_timeout: Some(Duration::from_millis(50)),

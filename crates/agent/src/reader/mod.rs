@@ -355,6 +355,11 @@ impl Connection {
         let Some(patience) = self.program.head_timeout(self.ends.cluster) else {
             return self.answer(Answer::Nobody).await;
         };
+        // A connection may come here idle. It may stay so for as long as a head may take.
+        if timeout(patience, self.client.readable()).await.is_err() {
+            answer::end(self.client).await?;
+            return Ok(Outcome::Answered);
+        }
         let Ok(judged) = timeout(patience, self.await_head()).await else {
             return self.end_late().await;
         };
@@ -464,8 +469,11 @@ impl Connection {
         let position = position::of(&self.client)?;
         let mut text = vec![0; position.receive.wrapping_sub(self.begin) as usize];
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-        let bytes = recv(self.client.as_raw_fd(), &mut text, flags)?;
-        text.truncate(bytes);
+        // Of an empty buffer the kernel says that it would wait for data.
+        if !text.is_empty() {
+            let bytes = recv(self.client.as_raw_fd(), &mut text, flags)?;
+            text.truncate(bytes);
+        }
         Ok(Come { text, position })
     }
 

@@ -110,6 +110,18 @@ impl Daemon {
         {
             relay.serve(held.iter().map(|(at, _)| *at));
         }
+        let resumable: Vec<_> = (held.iter())
+            .filter(|(_, service)| service.resumes())
+            .map(|(at, _)| *at)
+            .collect();
+        let resumes = roles.is_ds() && !resumable.is_empty();
+        let moves = roles.is_ds() && held.iter().any(|(_, service)| service.owner_routes());
+        if !resumes {
+            self.tables.set_resume_port(0);
+        }
+        if !moves {
+            self.tables.set_reader_port(0);
+        }
         self.tables.write_settings(&self.dataplane, &self.local)?;
         keys::write(&self.dataplane, &self.messenger.keys, config)?;
         let services = if roles.is_cs() || roles.is_switch() {
@@ -118,12 +130,6 @@ impl Daemon {
             held.clone()
         };
         self.tables.write_services(&self.dataplane, &services)?;
-        let resumable: Vec<_> = (held.iter())
-            .filter(|(_, service)| service.resumes())
-            .map(|(at, _)| *at)
-            .collect();
-        let resumes = roles.is_ds() && !resumable.is_empty();
-        let moves = roles.is_ds() && held.iter().any(|(_, service)| service.owner_routes());
         if let Some(server) = self.dataplane.as_data_server()
             && resumes
         {

@@ -46,6 +46,8 @@ pub struct Walker {
     /// The slots of data servers that are taken for dead, as far as the task was told.
     pub(super) dead: BTreeSet<u16>,
     pub(super) counts: Arc<Counts>,
+    /// Whether this process has not been told yet where it is.
+    is_new: bool,
 }
 
 impl Walker {
@@ -60,6 +62,7 @@ impl Walker {
             outgoing: Vec::new(),
             dead: BTreeSet::new(),
             counts,
+            is_new: true,
         })
     }
 
@@ -87,7 +90,7 @@ impl Walker {
             }
             Fate::Front { here } => {
                 self.resumes.set_front(here);
-                if here {
+                if std::mem::take(&mut self.is_new) && here {
                     self.end_forgotten_moves(slots)?;
                 }
                 Ok(())

@@ -100,6 +100,9 @@ impl Tables {
             Some(routing) => (Pools::over(routing)?, RouteNumbers::over(routing)?),
             None => (Pools::default(), RouteNumbers::default()),
         };
+        // Until this process has listeners of its own, nobody listens at an earlier process's ports. The programs drop
+        // what is for these, and it comes again. Without ports they would end connections and refuse responses.
+        let before = dataplane.settings()?;
         Ok(Self {
             ids,
             down: HashMap::new(),
@@ -112,8 +115,8 @@ impl Tables {
             hops: HashMap::new(),
             senders: HashMap::new(),
             relay_port: 0,
-            resume_port: 0,
-            reader_port: 0,
+            resume_port: before.resume_port,
+            reader_port: before.reader_port,
             dead: HashSet::new(),
             deaf: HashSet::new(),
         })

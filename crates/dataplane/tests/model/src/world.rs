@@ -408,13 +408,17 @@ impl<'a> World<'a> {
     }
 
     /// Lets TCP drop the next packet, but not one that a node has made. The checksum of a RST is right if that of the
-    /// packet is right from which it was made, and that of an ACK with which an idle connection comes is right.
+    /// packet is right from which it was made, and that of an ACK with which an idle connection comes is right. Nor does
+    /// it drop what begins a connection and was acknowledged by an agent: then the connection would be lost.
     fn drop_let_in(&mut self, node: usize) {
+        let acknowledged = self.seq(self.acknowledged);
         let let_in = &mut self.nodes[node].let_in;
         if let_in.front().is_some_and(|one| {
-            let LetIn { frame, .. } = one;
-            let begins_idle = frame.assigned != Listener::None && frame.packet.payload.is_empty();
-            frame.packet.raw.rst == 0 && !begins_idle
+            let Frame {
+                assigned, packet, ..
+            } = &one.frame;
+            let is_known = packet.payload.is_empty() || is_before(packet.raw.seq, acknowledged);
+            packet.raw.rst == 0 && !(*assigned != Listener::None && is_known)
         }) {
             let_in.pop_front();
         }

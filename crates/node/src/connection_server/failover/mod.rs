@@ -78,6 +78,7 @@ impl Daemon {
         let local = &self.local;
         let failover = local.config.failover_of(&local.me.name);
         let Some(failover) = failover.filter(|found| found.address == FrontAddress::Managed) else {
+            self.tell_where_this_is();
             return Ok(());
         };
         let mut holds = false;
