@@ -57,6 +57,7 @@ struct response {
 enum door_flag {
 	DOOR_READING = 1,              /* the agent has the connection: it reads what one packet does not decide */
 	DOOR_STAMPED = 2,              /* with DOOR_READING: the client's packets have timestamps */
+	DOOR_FROM_AGENT = 4,           /* the current request is the one that the agent has read and given back */
 	DOOR_SWITCHES = 8,             /* the last request asks for another protocol: after status 101 no more
 	                                  requests come */
 	DOOR_IN_BODY = 16,             /* what was let in last is not a request but more of a body: see

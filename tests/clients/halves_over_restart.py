@@ -1,11 +1,13 @@
 """Clients whose requests come in halves while the daemon of their data server is restarted.
 
-usage: halves_over_restart.py HOST PORT COUNT POOL SECONDS
+usage: halves_over_restart.py HOST PORT COUNT POOL SECONDS FILE
 
-COUNT connections ask for /POOL/whoami once. A second later each begins another request, one connection after the other
-within SECONDS, and ends it two seconds after the last one has begun. Each must be answered.
+COUNT connections ask for /POOL/whoami once. When FILE exists, each begins another request, one connection after the
+other within SECONDS, and ends it two seconds after the last one has begun. Each must be answered.
 """
 
+import os
+import resource
 import socket
 import sys
 import time
@@ -24,8 +26,9 @@ def answer(connection, pool):
 
 
 def main():
-    host, port, count, pool, seconds = sys.argv[1:]
+    host, port, count, pool, seconds, file = sys.argv[1:]
     head = f"GET /{pool}/whoami HTTP/1.1\r\nHost: cluster\r\n\r\n".encode()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (int(count) + 100, int(count) + 100))
     connections = []
     for _ in range(int(count)):
         connection = socket.create_connection((host, int(port)), PATIENCE)
@@ -33,7 +36,8 @@ def main():
         answer(connection, pool)
         connections.append(connection)
     print("ready", flush=True)
-    time.sleep(1)
+    while not os.path.exists(file):
+        time.sleep(0.05)
     for connection in connections:
         connection.sendall(head[:20])
         time.sleep(float(seconds) / len(connections))

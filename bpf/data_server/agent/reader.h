@@ -289,7 +289,7 @@ static __noinline int pass_to_server(struct arrival *a, const struct lccp_header
 	if (!tcp || !d || !read)
 		return TCX_DISCARD;
 	struct door begun = *d;
-	begun.flags = read->flags & READ_SWITCHES ? DOOR_SWITCHES : 0;
+	begun.flags = DOOR_FROM_AGENT | (read->flags & READ_SWITCHES ? DOOR_SWITCHES : 0);
 	begun.owes = 1;
 	begun.owed = a->end;
 	begun.busy = 0;

@@ -53,13 +53,14 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 		a->end = tcp->rcv_nxt;
 		return RECEIVED_BEFORE;
 	}
-	if (d->owes) {
+	/*
+	 * The agent may have changed the head that it has read. So TCP gets that head from the agent alone. What comes
+	 * behind that request is judged by its packets.
+	 */
+	if (d->owes && d->flags & DOOR_FROM_AGENT) {
 		u32 known = d->body.state == RESPONSE_COMPLETE ? d->next : d->head_end;
-		/* A longer head was read from a packet that the client sent again. The agent has only a part of it. */
-		bool has_head = !is_before(d->owed, d->head_end);
 
-		/* The same is true of what was last read of a body: it may end elsewhere. */
-		if (is_of_agent(a) && has_head && !(d->flags & DOOR_IN_BODY) && is_before(seq, known))
+		if (is_of_agent(a) && is_before(seq, known))
 			return let_in_until(a, in, known);
 		if (!is_of_agent(a) && is_before(tcp->rcv_nxt, d->head_end))
 			return wait(a, COUNTER_DS_DOOR_LATER);

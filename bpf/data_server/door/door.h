@@ -88,10 +88,7 @@ static __always_inline void let_in(struct door *d, const struct span *s, bool is
 	d->head_end = s->head_end;
 	d->next = s->next;
 	d->body = s->body;
-	if (is_body)
-		d->flags |= DOOR_IN_BODY;
-	else
-		d->flags &= ~DOOR_IN_BODY;
+	d->flags = (d->flags & ~(DOOR_FROM_AGENT | DOOR_IN_BODY)) | (is_body ? DOOR_IN_BODY : 0);
 }
 
 /*

@@ -151,6 +151,7 @@ impl Daemon {
         let routed: Vec<_> = (held.iter().copied())
             .filter(|(_, service)| service.owner_routes())
             .collect();
+        let mut reader_port = None;
         if let (Some(server), Some(maps)) = (&mut self.data_server, self.dataplane.as_data_server())
             && !routed.is_empty()
         {
@@ -162,9 +163,8 @@ impl Daemon {
             if (routed.iter()).any(|(_, service)| service.dispatcher.is_some()) {
                 agent.ask_dispatchers(maps, &self.local)?;
             }
-            self.tables.set_reader_port(agent.port);
+            reader_port = Some(agent.port);
             server.agent = Some(agent);
-            self.tables.write_settings(&self.dataplane, &self.local)?;
         }
         if !roles.is_cs() {
             let is_named =
@@ -202,6 +202,11 @@ impl Daemon {
                 .write_routes(&self.dataplane, &services, &self.slow_path, &self.local)?;
         } else {
             self.assign_all()?;
+        }
+        // The agent knows the routes now, by which it judges what it reads.
+        if let Some(port) = reader_port {
+            self.tables.set_reader_port(port);
+            self.tables.write_settings(&self.dataplane, &self.local)?;
         }
         // The services must be in the maps before this: the program cannot tell where a response ends if it has not
         // seen it begin.
