@@ -32,7 +32,8 @@ struct tcb {
 	unsigned char options;         /* enum lccp_tcb_option */
 	unsigned char state;           /* enum tcb_state */
 	unsigned char attempt;         /* of the ADOPT with which the connection went to its owner: see struct lccp_tcb */
-	unsigned char reserved;
+	unsigned char nones;           /* while the connection is being adopted: lower 4 bits: in how many ticks its owner
+	                                  said NONE; upper 4 bits: lower half byte of the last of these ticks */
 	unsigned int counted;          /* acknowledgement up to which response bytes were tallied; unused with
 	                                  TCB_AT_DOOR */
 };

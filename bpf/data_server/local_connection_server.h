@@ -78,7 +78,7 @@ static __noinline int none_here(struct arrival *a, const struct lccp_header *h)
 	if (!tcb || !is_this_node(tcb->owner))
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	count(a->counters, COUNTER_DS_NONE);
-	if (!(tcb->state & TCB_NOT_SURELY_THERE))
+	if (!may_be_there(tcb))
 		bpf_map_delete_elem(&tcbs, &flow);
 	return discard(a, COUNTER_CS_NONE);
 }
@@ -141,6 +141,7 @@ static __noinline int refused_here(struct arrival *a, struct lccp_header *h, con
 	tally_connection(search.found, is_at_door(tcb));
 	give_to(tcb, search.found, NO_DATA_SERVER);
 	tcb->attempt = h->tcb.attempt;
+	tcb->nones = 0;
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
 	h->be_data = unmap_address(a->settings->address);

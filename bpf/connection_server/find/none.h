@@ -8,6 +8,7 @@
 
 enum {
 	TCB_NOT_SURELY_THERE = TCB_ADOPTING | TCB_RESUMING | TCB_FIN | TCB_RST,
+	AWAITED_TICKS = 5,         /* of 1.07 s each */
 };
 
 /*
@@ -17,6 +18,29 @@ enum {
 static __always_inline bool came_ahead(const struct tcb *tcb)
 {
 	return (tcb->state & (TCB_ADOPTING | TCB_RESUMING)) == TCB_ADOPTING;
+}
+
+/*
+ * Whether the connection has been awaited for too long at its owner, which has said in more than AWAITED_TICKS ticks that
+ * it is not there. Then its ADOPT is lost for good, or its owner has lost it. A client's retransmissions are further and
+ * further apart, so this takes some 13 s.
+ */
+static __always_inline bool was_awaited_too_long(struct tcb *tcb)
+{
+	u8 tick = tick_now() & 0xf, ticks = tcb->nones & 0xf;
+
+	if (ticks && tcb->nones >> 4 == tick)
+		return false;
+	if (ticks >= AWAITED_TICKS)
+		return true;
+	tcb->nones = tick << 4 | (ticks + 1);
+	return false;
+}
+
+/* Whether the owner that says NONE may have the connection soon, or has had it to its end. */
+static __always_inline bool may_be_there(struct tcb *tcb)
+{
+	return came_ahead(tcb) ? !was_awaited_too_long(tcb) : tcb->state & TCB_NOT_SURELY_THERE;
 }
 
 /*
@@ -33,13 +57,14 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 	if (!tcb || !is_from(p, tcb->owner))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	const struct data_server *owner = data_server(tcb->owner);
-	if (owner && came_ahead(tcb)) {
+	bool is_awaited = may_be_there(tcb);
+	if (owner && is_awaited && came_ahead(tcb)) {
 		h->tcb.attempt = 1;
 		count(p->counters, COUNTER_CS_AHEAD);
 		return send_on(p, h, owner, LCCP_FORWARD, 0);
 	}
 	count(p->counters, COUNTER_CS_NONE);
-	return tcb->state & TCB_NOT_SURELY_THERE ? XDP_DROP : claim_anew(p, h);
+	return is_awaited ? XDP_DROP : claim_anew(p, h);
 }
 
 #endif

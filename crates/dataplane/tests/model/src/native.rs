@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use baton_abi::{
-    Door, HaveRead, Kept, LCCP_ADOPT, LCCP_FORWARD, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN,
-    LCCP_RECEPTOR_DS, LCCP_REFUSED, LCCP_VERSION, LccpFlow, LccpHeader, LccpTcb,
+    Door, HaveRead, Kept, LCCP_ADOPT, LCCP_FORWARD, LCCP_MOVED, LCCP_NONE, LCCP_RECEPTOR_DS,
+    LCCP_REFUSED, LCCP_VERSION, LccpFlow, LccpHeader, LccpTcb,
 };
 
 /// Short addresses, as they are on the wire (`native/door.h`).
@@ -20,7 +20,6 @@ pub const REFUSED: u8 = LCCP_REFUSED as u8;
 pub const FORWARD: u8 = LCCP_FORWARD as u8;
 pub const NONE: u8 = LCCP_NONE as u8;
 pub const MOVED: u8 = LCCP_MOVED as u8;
-pub const NONE_PLAIN: u32 = LCCP_NONE_PLAIN.to_be();
 
 /// The header of a message of the connection server about the client's connection.
 pub fn header(command: u8, attempt: u8) -> LccpHeader {

@@ -10,8 +10,8 @@ use baton_abi::{
 
 use crate::http::{Reader, State, may_answer};
 use crate::native::{
-    self, ADOPT, CONNECTION_SERVER, FORWARD, Frame, Listener, MOVED, NODES, NONE, NONE_PLAIN,
-    Packet, Programs, REFUSED, RawPacket, Way,
+    self, ADOPT, CONNECTION_SERVER, FORWARD, Frame, Listener, MOVED, NODES, NONE, Packet, Programs,
+    REFUSED, RawPacket, Way,
 };
 use crate::script::Stream;
 use crate::socket::{Socket, is_before};
@@ -53,6 +53,8 @@ pub struct World<'a> {
     adopting: Option<u32>,
     /// How often that request was sent on before it came to its owner.
     attempt: u8,
+    /// How often the owner has said since that it does not have the connection.
+    nones: u32,
     /// The newest acknowledgement that the connection server knows.
     last_ack: u32,
     /// Up to which sequence number the client has the responses.
@@ -70,6 +72,9 @@ pub struct World<'a> {
     pub tells: bool,
 }
 
+/// How often the owner may say that it does not have the connection that it is to adopt. The connection server counts
+/// ticks (bpf/connection_server/find/none.h).
+const AWAITED: u32 = 12;
 /// How much a client may send before it hears of its server (bpf/connection_server/forwarder.h).
 const FIRST_FLIGHT: u32 = 64 << 10;
 
@@ -89,6 +94,7 @@ impl<'a> World<'a> {
             owner: None,
             adopting: Some(trial.client_isn),
             attempt: 0,
+            nones: 0,
             last_ack: trial.server_isn,
             heard: trial.server_isn,
             acknowledged: 0,
@@ -335,6 +341,7 @@ impl<'a> World<'a> {
                     };
                     self.adopting = Some(begin);
                     self.attempt = tcb.attempt;
+                    self.nones = 0;
                 }
                 Ok(())
             }
@@ -344,11 +351,29 @@ impl<'a> World<'a> {
             }
             NONE if self.owner != from => Ok(()),
             NONE if self.adopting.is_none() => self.claim(packet),
-            NONE if packet.raw.header.be_data == NONE_PLAIN => match from {
-                Some(owner) => self.send_message(owner, packet, FORWARD, 1),
-                None => Ok(()),
-            },
+            NONE if self.nones == AWAITED => {
+                match self.nodes.iter().any(|node| node.socket.is_some()) {
+                    true => self.claim(packet),
+                    // The client gets a RST.
+                    false => {
+                        self.is_refused = true;
+                        Ok(())
+                    }
+                }
+            }
+            NONE => {
+                self.nones += 1;
+                self.send_ahead(from, packet)
+            }
             _ => Ok(()),
+        }
+    }
+
+    /// Sends what may have come ahead of its request to the owner once more.
+    fn send_ahead(&mut self, owner: Option<usize>, packet: Packet) -> Checked {
+        match owner {
+            Some(owner) => self.send_message(owner, packet, FORWARD, 1),
+            None => Ok(()),
         }
     }
 

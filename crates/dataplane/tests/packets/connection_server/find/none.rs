@@ -1,5 +1,6 @@
 //! NONE: the owner that the entry names does not have the connection.
 
+use baton_abi::Tcb;
 use baton_wire::Message;
 
 use crate::{
@@ -42,8 +43,29 @@ fn what_came_ahead_goes_there_once_more() {
         };
         assert_eq!((again.to, attempt), (ds(0), 1));
         assert_eq!(again.packet, more.packet());
-        connection.is_unchanged(&node, &before);
+        let nones = connection.entry(&node).nones;
+        connection.is_unchanged(&node, &Tcb { nones, ..before });
     }
+}
+
+/// A connection that its owner is to adopt, and does not have for many seconds, is lost. The other data servers are
+/// asked, and the client hears of it.
+#[test]
+fn who_is_awaited_for_too_long_is_lost() {
+    let node = node();
+    let connection = Connection::open(&node, get("/ds1/"));
+    let answer = none(&node, &connection, 0, false, &connection.data("more"));
+    node.run(&answer).expect(Tx, &[("cs_ahead", 1)]);
+    let mut entry = connection.entry(&node);
+    let (last, ticks) = (entry.nones & 0xf0, entry.nones & 0xf);
+    assert_eq!(ticks, 1);
+    // The owner has said so in four more ticks, the last of which is two ticks ago.
+    entry.nones = last.wrapping_sub(0x20) | 5;
+    let key = node.tcb_key(&connection.client);
+    node.connection_server().set_tcb(&key, &entry).unwrap();
+    node.run(&answer)
+        .expect(Tx, &[("cs_none", 1), ("cs_claim", 1)]);
+    assert!(node.tcb(&connection.client).is_none());
 }
 
 /// The connection has moved on: the other data servers are asked, and the entry is removed.
