@@ -2,6 +2,7 @@
 
 mod channels;
 mod maglev_slots;
+mod numbers;
 mod policies;
 mod pools;
 mod rings;
@@ -98,7 +99,7 @@ impl Tables {
         let slots = Slots::restored(now, quarantine, taken);
         let (pools, route_numbers) = match dataplane.routing() {
             Some(routing) => (Pools::over(routing)?, RouteNumbers::over(routing)?),
-            None => (Pools::default(), RouteNumbers::default()),
+            None => (Pools::with(Vec::new()), RouteNumbers::with([])),
         };
         // Until this process has listeners of its own, nobody listens at an earlier process's ports. The programs drop
         // what is for these, and it comes again. Without ports they would end connections and refuse responses.

@@ -10,15 +10,11 @@ use baton_core::{
 };
 use baton_dataplane::{Dataplane, Routing, Tallied};
 
-use super::routing_of;
+use super::{numbers::Numbers, routing_of};
 
 /// For each pool its index in the map, what makes its choices, and which choices were written.
-#[derive(Default)]
 pub struct Pools {
-    indices: HashMap<PoolId, u16>,
-    /// Where the search for a free index begins. An index that was given up is used again as late as possible, because
-    /// doors and entries may still name it.
-    next: u16,
+    indices: Numbers<PoolId>,
     choosers: HashMap<u16, Chooser>,
     written: HashMap<u16, Vec<u16>>,
     /// The seed with which the programs hash clients and paths. All pools of the cluster have the same seed, so that a
@@ -59,23 +55,33 @@ pub fn stable_hash(name: &str) -> u64 {
 impl Pools {
     /// Begins with the pools that an earlier daemon wrote.
     pub fn over(routing: &Routing) -> Result<Self> {
-        let mut pools = Self::default();
+        let mut indices = Vec::new();
         for index in 0..MAX_POOLS as u16 {
             let id = routing.pool(index)?.id;
             if id != 0 {
-                pools.indices.insert(PoolId(id), index);
+                indices.push((PoolId(id), index));
             }
         }
-        pools.next = pools.indices.values().max().map_or(0, |last| last + 1);
-        Ok(pools)
+        Ok(Self::with(indices))
+    }
+
+    /// Begins with pools at these indices.
+    pub fn with(indices: Vec<(PoolId, u16)>) -> Self {
+        Self {
+            indices: Numbers::over(0..MAX_POOLS as u16, indices), // 128
+            choosers: HashMap::new(),
+            written: HashMap::new(),
+            hash_seed: 0,
+        }
     }
 
     /// The index of a pool. A pool that has none gets one.
     pub fn index(&mut self, dataplane: &Dataplane, id: PoolId) -> Result<u16> {
         if let Some(index) = self.indices.get(&id) {
-            return Ok(*index);
+            return Ok(index);
         }
-        let index = self.take_index(id)?;
+        let index = (self.indices.give(id))
+            .with_context(|| format!("no room for more than {MAX_POOLS} pools"))?;
         let empty = Pool {
             id: id.0,
             ..Pool::default()
@@ -85,29 +91,14 @@ impl Pools {
         Ok(index)
     }
 
-    fn take_index(&mut self, id: PoolId) -> Result<u16> {
-        let end = MAX_POOLS as u16;
-        let index = (self.next..end)
-            .chain(0..self.next)
-            .find(|index| !self.indices.values().any(|used| used == index))
-            .with_context(|| format!("no room for more than {MAX_POOLS} pools"))?;
-        self.next = index + 1;
-        self.indices.insert(id, index);
-        Ok(index)
-    }
-
     /// The index of a pool, or `None` if it has none.
     pub fn found(&self, id: PoolId) -> Option<u16> {
-        self.indices.get(&id).copied()
+        self.indices.get(&id)
     }
 
     /// Empties and forgets all pools but these.
     pub fn keep(&mut self, dataplane: &Dataplane, wanted: &[PoolId]) -> Result<()> {
-        let gone: Vec<_> = self
-            .indices
-            .extract_if(|id, _| !wanted.contains(id))
-            .collect();
-        for (_, index) in gone {
+        for index in self.indices.keep(wanted) {
             self.choosers.remove(&index);
             self.written.remove(&index);
             routing_of(dataplane)?.set_pool(index, &Pool::default())?;
@@ -185,7 +176,7 @@ impl Pools {
     pub fn is_empty(&self, dataplane: &Dataplane, id: PoolId) -> Result<bool> {
         match self.indices.get(&id) {
             Some(index) => {
-                let pool = routing_of(dataplane)?.pool(*index)?;
+                let pool = routing_of(dataplane)?.pool(index)?;
                 Ok(pool.choices == 0 || u32::from(pool.flags) & POOL_NOBODY != 0)
             }
             None => Ok(true),
@@ -238,19 +229,6 @@ mod tests {
         assert_ne!(PoolId::new(one, None), PoolId::new(other, None));
         assert_ne!(PoolId::new(one, None), PoolId::new(one, Some("a")));
         assert_eq!(PoolId::new(one, Some("a")), PoolId::new(one, Some("a")));
-    }
-
-    #[test]
-    fn an_index_is_used_again_when_no_other_is_free() -> Result<()> {
-        let mut pools = Pools::default();
-        assert_eq!(pools.take_index(PoolId(1))?, 0);
-        pools.indices.clear();
-        for index in 1..MAX_POOLS as u16 {
-            assert_eq!(pools.take_index(PoolId(u64::from(index)))?, index);
-        }
-        assert_eq!(pools.take_index(PoolId(1000))?, 0);
-        assert!(pools.take_index(PoolId(1001)).is_err());
-        Ok(())
     }
 
     #[test]

@@ -1,22 +1,16 @@
 //! The number under which each route is tallied.
 
-use std::{collections::HashMap, net::SocketAddrV4};
+use std::net::SocketAddrV4;
 
 use anyhow::{Context, Result};
 use baton_abi::{MAX_SERVICES, TALLIED_ROUTES};
 use baton_dataplane::{Dataplane, Routing, Tallied};
 
-use super::{pools::stable_hash, routing_of};
+use super::{numbers::Numbers, pools::stable_hash, routing_of};
 
 /// The number of each route. A route keeps its number and its tally for as long as it is in the configuration, over
 /// reloads and over restarts of the daemon.
-#[derive(Default)]
-pub struct RouteNumbers {
-    numbers: HashMap<RouteId, u16>,
-    /// The number that was given last. Numbers that were given up are used again as late as possible, because entries
-    /// may still name them.
-    last: u16,
-}
+pub struct RouteNumbers(Numbers<RouteId>);
 
 /// What tells a route from others, the same in every daemon that runs here. The route's pool is not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,65 +37,38 @@ impl RouteNumbers {
     pub fn over(routing: &Routing) -> Result<Self> {
         let ids = routing.route_ids()?.into_iter().zip(0..);
         let numbers = ids.filter(|(id, _)| *id != 0);
-        Ok(Self {
-            numbers: numbers.map(|(id, number)| (RouteId(id), number)).collect(),
-            last: 0,
-        })
+        Ok(Self::with(
+            numbers.map(|(id, number)| (RouteId(id), number)),
+        ))
+    }
+
+    /// Begins with these numbers of routes. The first numbers stand for services.
+    pub fn with(given: impl IntoIterator<Item = (RouteId, u16)>) -> Self {
+        let all = MAX_SERVICES as u16..TALLIED_ROUTES as u16; // below 2^16
+        Self(Numbers::over(all, given))
     }
 
     /// The number of a route, if it has one.
     pub fn number(&self, id: RouteId) -> Option<u16> {
-        self.numbers.get(&id).copied()
+        self.0.get(&id)
     }
 
     /// Gives exactly these routes numbers. New routes begin with an empty tally.
     pub fn assign(&mut self, dataplane: &Dataplane, wanted: &[RouteId]) -> Result<()> {
         let routing = routing_of(dataplane)?;
-        let gone = self.numbers.extract_if(|id, _| !wanted.contains(id));
-        for (_, number) in gone {
+        for number in self.0.keep(wanted) {
             routing.set_route_id(number, 0)?;
         }
         for id in wanted {
-            if self.numbers.contains_key(id) {
+            if self.0.get(id).is_some() {
                 continue;
             }
-            let number = self.free()?;
+            let most = TALLIED_ROUTES - MAX_SERVICES;
+            let number = (self.0.give(*id))
+                .with_context(|| format!("no room for more than {most} routes"))?;
             dataplane.clear_tally(Tallied::Route(number))?;
             routing.set_route_id(number, id.0)?;
-            self.numbers.insert(*id, number);
         }
         Ok(())
-    }
-
-    fn free(&mut self) -> Result<u16> {
-        let (first, end) = (MAX_SERVICES as u16, TALLIED_ROUTES as u16);
-        let next = (self.last + 1).max(first);
-        let number = (next..end)
-            .chain(first..next.min(end))
-            .find(|number| !self.numbers.values().any(|used| used == number))
-            .with_context(|| format!("no room for more than {} routes", end - first))?;
-        self.last = number;
-        Ok(number)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_is_used_again_as_late_as_can_be() {
-        let mut numbers = RouteNumbers::default();
-        let first = MAX_SERVICES as u16;
-        let last = TALLIED_ROUTES as u16 - 1;
-        for expected in first..=last {
-            assert_eq!(numbers.free().expect("one is free"), expected);
-        }
-        numbers.numbers.insert(RouteId(1), first);
-        assert_eq!(numbers.free().expect("one is free"), first + 1);
-        for number in first..=last {
-            numbers.numbers.insert(RouteId(number.into()), number);
-        }
-        assert!(numbers.free().is_err());
     }
 }
