@@ -59,6 +59,7 @@ static __always_inline bool continues_upload(const struct tcb *tcb, const struct
 static __always_inline void give_to(struct tcb *tcb, u16 owner, u16 previous)
 {
 	tcb->previous = previous;
+	tcb->nones = 0;
 	IN_THIS_ORDER();
 	tcb->owner = owner;
 }

@@ -70,7 +70,7 @@ static __always_inline int pass_up(struct arrival *a, struct lccp_header *h, con
  * Handles NONE: see connection_server/find/none.h. No data server is asked from here: without the entry the client's
  * next packet is claimed.
  */
-static __noinline int none_here(struct arrival *a, const struct lccp_header *h)
+static __noinline int none_here(struct arrival *a, const struct lccp_header *h, const struct inner *in)
 {
 	struct tcb_key flow;
 	struct tcb *tcb = own_entry(h, &flow);
@@ -78,7 +78,7 @@ static __noinline int none_here(struct arrival *a, const struct lccp_header *h)
 	if (!tcb || !is_this_node(tcb->owner))
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	count(a->counters, COUNTER_DS_NONE);
-	if (!may_be_there(tcb))
+	if (!may_be_there(tcb, &in->tcp))
 		bpf_map_delete_elem(&tcbs, &flow);
 	return discard(a, COUNTER_CS_NONE);
 }
@@ -141,7 +141,6 @@ static __noinline int refused_here(struct arrival *a, struct lccp_header *h, con
 	tally_connection(search.found, is_at_door(tcb));
 	give_to(tcb, search.found, NO_DATA_SERVER);
 	tcb->attempt = h->tcb.attempt;
-	tcb->nones = 0;
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
 	h->be_data = unmap_address(a->settings->address);

@@ -18,7 +18,7 @@ static __always_inline int send_none(struct arrival *a, struct lccp_header *h, c
 	if (!asker || h->tcb.attempt)
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	if (is_own_cs(asker))
-		return none_here(a, h);
+		return none_here(a, h, in);
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_NONE;
 	h->be_data = 0;

@@ -97,7 +97,7 @@ static __noinline int bounce(struct arrival *a, struct lccp_header *h, struct in
 	h->command = LCCP_NONE;
 	h->be_data = bpf_htonl(LCCP_NONE_PLAIN);
 	if (is_own_cs(asker))
-		return none_here(a, h);
+		return none_here(a, h, in);
 	if (!make_message(a, h, in, asker, a->sender))
 		return TCX_DISCARD;
 	count(a->counters, COUNTER_DS_NONE);

@@ -40,7 +40,6 @@ static __always_inline void note_moved_on(struct tcb *tcb, u16 next, const struc
 	if (is_behind_request(h) || bpf_ntohl(tcp->ack_seq) == tcb->last_ack) {
 		tcb->request_seq = moved_with(h, tcp);
 		tcb->attempt = h->tcb.attempt;
-		tcb->nones = 0;
 		tcb->state |= TCB_ADOPTING | TCB_WAITING;
 	}
 }

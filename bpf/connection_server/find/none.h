@@ -22,13 +22,16 @@ static __always_inline bool came_ahead(const struct tcb *tcb)
 
 /*
  * Whether the connection has been awaited for too long at its owner, which has said in more than AWAITED_TICKS ticks that
- * it is not there. Then its ADOPT is lost for good, or its owner has lost it. A client's retransmissions are further and
- * further apart, so this takes some 13 s.
+ * it is not there. Then its ADOPT is lost for good, or its owner has lost it. `tcp` is of a packet that the owner has
+ * sent back. Only those count that the client must send again until somebody has the connection. They are further and
+ * further apart, so this takes 13 to 27 s if the first comes again after 0.2 s.
  */
-static __always_inline bool was_awaited_too_long(struct tcb *tcb)
+static __always_inline bool was_awaited_too_long(struct tcb *tcb, const struct tcphdr *tcp)
 {
 	u8 tick = tick_now() & 0xf, ticks = tcb->nones & 0xf;
 
+	if (!is_of_entry(tcb, tcp) || !is_of_last_request(tcb, tcp))
+		return false;
 	if (ticks && tcb->nones >> 4 == tick)
 		return false;
 	if (ticks >= AWAITED_TICKS)
@@ -38,26 +41,26 @@ static __always_inline bool was_awaited_too_long(struct tcb *tcb)
 }
 
 /* Whether the owner that says NONE may have the connection soon, or has had it to its end. */
-static __always_inline bool may_be_there(struct tcb *tcb)
+static __always_inline bool may_be_there(struct tcb *tcb, const struct tcphdr *tcp)
 {
-	return came_ahead(tcb) ? !was_awaited_too_long(tcb) : tcb->state & TCB_NOT_SURELY_THERE;
+	return came_ahead(tcb) ? !was_awaited_too_long(tcb, tcp) : tcb->state & TCB_NOT_SURELY_THERE;
 }
 
 /*
  * Handles NONE. If it comes from the entry's owner, the connection has gone on, and CLAIM finds out where. There is no
- * CLAIM while the connection is being adopted, because its owner may be about to have it, and none after the client
- * has ended it.
+ * CLAIM while the owner may be about to have the connection, and none after the client has ended it.
  */
 static __noinline int none(struct packet *p, struct lccp_header *h)
 {
 	struct tcb *tcb = answered_entry(p, h);
+	struct carried c;
 
 	if (h->tcb.attempt)
 		return unclaimed(p);
-	if (!tcb || !is_from(p, tcb->owner))
+	if (!tcb || !is_from(p, tcb->owner) || !read_carried(p, h, &c))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	const struct data_server *owner = data_server(tcb->owner);
-	bool is_awaited = may_be_there(tcb);
+	bool is_awaited = may_be_there(tcb, &c.tcp);
 	if (owner && is_awaited && came_ahead(tcb)) {
 		h->tcb.attempt = 1;
 		count(p->counters, COUNTER_CS_AHEAD);

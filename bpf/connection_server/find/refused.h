@@ -44,7 +44,6 @@ static __noinline int refused(struct packet *p, struct lccp_header *h)
 	tally_connection(owner, is_at_door(tcb));
 	give_to(tcb, owner, NO_DATA_SERVER);
 	tcb->attempt = h->tcb.attempt;
-	tcb->nones = 0;
 	return send_on(p, h, to, LCCP_ADOPT, unmap_address(p->settings->address));
 }
 

@@ -55,7 +55,7 @@ static __noinline int adopt_orphan(struct packet *p, struct tcb *tcb)
 	if (!to || !hears(to))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	tally_connection(other, is_at_door(tcb));
-	tcb->attempt = tcb->nones = 0;
+	tcb->attempt = 0;
 	give_to(tcb, other, NO_DATA_SERVER);
 	count(p->counters, COUNTER_CS_ORPHAN_ADOPT);
 	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);

@@ -195,8 +195,11 @@ impl<'a> World<'a> {
     }
 
     /// Has the server of a node stop listening, or listen again. To start takes longer than messages are on their way,
-    /// so these arrive first.
+    /// so these arrive first. What its door has let in comes to TCP before it stops.
     fn listen(&mut self, node: usize, listens: bool) -> Checked {
+        while !listens && !self.nodes[node].let_in.is_empty() {
+            self.take_let_in(node)?;
+        }
         while listens && !self.messages.is_empty() {
             self.take_message(0)?;
         }
@@ -353,7 +356,10 @@ impl<'a> World<'a> {
             NONE if self.adopting.is_none() => self.claim(packet),
             NONE if self.nones == AWAITED => {
                 match self.nodes.iter().any(|node| node.socket.is_some()) {
-                    true => self.claim(packet),
+                    true => {
+                        self.adopting = None;
+                        self.claim(packet)
+                    }
                     // The client gets a RST.
                     false => {
                         self.is_refused = true;
