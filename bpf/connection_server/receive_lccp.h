@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* LCCP at the connection server: messages are verified and carried out; those to the daemon are passed up. */
+/* LCCP, the messages between nodes, at the connection server. Those to the daemon are passed up. */
 #ifndef BATON_CONNECTION_SERVER_RECEIVE_LCCP_H
 #define BATON_CONNECTION_SERVER_RECEIVE_LCCP_H
 

@@ -19,7 +19,7 @@ enum {
 struct segment {
 	struct iphdr ip;
 	struct tcphdr tcp;
-	u8 options[REPLY_OPTIONS]; /* zero beyond `bytes`, so that the checksum may run over all */
+	u8 options[REPLY_OPTIONS]; /* unused ones are zero, so that the checksum may run over all */
 };
 
 static __always_inline void swap_macs(struct ethhdr *eth)
@@ -43,28 +43,29 @@ static __always_inline int send_back(const struct packet *p, const struct ethhdr
 }
 
 /*
- * Makes the frame `bytes` long. It grows in front, where XDP promises room. There is often no room
- * behind a frame that veth or generic XDP made of an skb (kernel: skb_pp_cow_data).
+ * Makes the frame `bytes` long. It shrinks at its tail and grows at its head, where XDP promises room: there is often
+ * none behind a frame that veth or generic XDP made of an skb (kernel: skb_pp_cow_data). When it has grown, only the
+ * Ethernet header is in place.
  */
 static __always_inline bool resize(struct xdp_md *ctx, u32 bytes)
 {
 	void *data = (void *)(long)ctx->data, *data_end = (void *)(long)ctx->data_end;
 	long more = (long)bytes - (long)bpf_xdp_get_buff_len(ctx);
-	struct ethhdr *was = data;
+	struct ethhdr *old = data;
 
 	if (more == 0)
 		return true;
 	if (more < 0)
 		return bpf_xdp_adjust_tail(ctx, more) == 0;
-	if ((void *)(was + 1) > data_end)
+	if ((void *)(old + 1) > data_end)
 		return false;
-	struct ethhdr eth = *was;
+	struct ethhdr eth = *old;
 	if (bpf_xdp_adjust_head(ctx, -more))
 		return false;
-	struct ethhdr *is = (void *)(long)ctx->data;
-	if ((void *)(is + 1) > (void *)(long)ctx->data_end)
+	struct ethhdr *new = (void *)(long)ctx->data;
+	if ((void *)(new + 1) > (void *)(long)ctx->data_end)
 		return false;
-	*is = eth;
+	*new = eth;
 	return true;
 }
 
@@ -110,7 +111,10 @@ static __noinline int reply(struct packet *p, struct segment *segment, u32 bytes
 	return write_segment(p->ctx, segment, bytes) ? verdict : drop(p, COUNTER_CS_NO_ROOM);
 }
 
-/* Answers with a RST (RFC 9293, 3.5.2). Only the connection server may tell a client that its connection is gone. */
+/*
+ * Answers with a RST (RFC 9293, 3.5.2). A packet that a data server has sent back gets none: its frame does not show
+ * the way to the client.
+ */
 static __noinline int send_reset(struct packet *p)
 {
 	struct tcphdr *tcp = p->frame.tcp;

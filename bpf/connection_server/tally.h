@@ -4,8 +4,9 @@
  * ends, and after each SETTLE_BYTES of a long response; never for each packet that is just forwarded. Responses do not
  * pass the connection server, so their bytes are those that clients have acknowledged.
  *
- * Where a service has doors, owners count its requests themselves (data_server/door/tally.h). The connection server
- * then counts only the requests that no owner will ever see, and the connections that each data server is given.
+ * Where owners judge the requests (data_server/door/door.h), they count them themselves (data_server/door/tally.h). The
+ * connection server then counts only the requests that no owner will ever see, and the connections that each data
+ * server is given.
  */
 #ifndef BATON_CONNECTION_SERVER_TALLY_H
 #define BATON_CONNECTION_SERVER_TALLY_H
@@ -16,7 +17,8 @@
 
 enum {
 	/*
-	 * A long response is counted in steps of this many bytes, far below the 2^32 at which the numbers wrap around.
+	 * A long response is counted in steps of this many bytes, far below the 2^31 from which on a difference of
+	 * sequence numbers is negative.
 	 */
 	SETTLE_BYTES = 1 << 20,
 };
@@ -96,8 +98,8 @@ static __always_inline u32 uncounted(struct tcb *tcb, u32 ack)
 }
 
 /*
- * Counts the bytes acknowledged up to `ack` for the entry's route, pool and owner. To be called before the entry names
- * others, and at its end.
+ * Counts the bytes acknowledged up to `ack` for the entry's route, pool and owner. To be called when the entry ends or
+ * is replaced, with FIN and RST, and each SETTLE_BYTES.
  */
 static __noinline void settle(struct tcb *tcb, u32 ack)
 {

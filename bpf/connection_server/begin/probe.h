@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Keep-alive probes before the first request (RFC 9293, 3.8.4). A client that connects ahead of need asks whether the
- * server is still there. Its probe has the sequence number before its next one, and the answer acknowledges the next
- * one again. No node has a socket for such a connection yet. So the probe is answered like the SYN, from the cookie
- * alone, for as long as the cookie is valid.
+ * server is still there. The probe has the sequence number SND.NXT-1, and the answer acknowledges SND.NXT. No node has
+ * a socket for such a connection yet. So the probe is answered like the SYN, from the cookie alone, for as long as the
+ * cookie is valid.
  */
 #ifndef BATON_CONNECTION_SERVER_BEGIN_PROBE_H
 #define BATON_CONNECTION_SERVER_BEGIN_PROBE_H
@@ -14,12 +14,12 @@
 #include "xdp/packet.h"
 
 enum {
-	PROBE_PAYLOAD = 1, /* old systems put a byte without meaning into a probe */
+	PROBE_PAYLOAD = 1, /* old systems send one garbage octet (RFC 1122, 4.2.3.6) */
 };
 
 /*
- * Whether this is a probe of a connection on which no request has come. Where the server speaks first, there are none:
- * a data server has the connection from the handshake on.
+ * Whether this is a probe of a connection on which no request has come. Where the server speaks first, a data
+ * server has the connection from the handshake on, and answers probes itself.
  */
 static __always_inline bool is_probe_of_unused(struct packet *p)
 {
@@ -51,8 +51,8 @@ static __noinline int answer_probe(struct packet *p)
 	if (options.timestamps) {
 		put_word(segment.options, OPTION_NOP, OPTION_NOP, OPTION_TIMESTAMPS, 10);
 		/*
-		 * What the client echoes is never less than what it has seen of ours. Our clock's value may be less,
-		 * because the key behind its offset may have been replaced.
+		 * The value that the client echoes is not too old for it (PAWS, RFC 7323). Our clock's value may be, if
+		 * the key behind its offset was replaced.
 		 */
 		put_number(segment.options + 4, options.tsecr);
 		put_number(segment.options + 8, options.tsval);

@@ -26,7 +26,10 @@ static __always_inline bool keep_text(struct text *text, const struct tcb_key *f
 	return !bpf_map_update_elem(&kept_requests, flow, text, BPF_ANY);
 }
 
-/* Whether the client waits for the response to the kept request: it has sent nothing behind that request. */
+/*
+ * Whether the kept request is the client's last one: it has sent nothing behind it, and has acknowledged all that came
+ * before the response.
+ */
 static __always_inline bool is_current(const struct kept_request *kept, const struct tcb *tcb)
 {
 	return is_at_door(tcb) && kept->request_seq + kept->bytes == tcb->last_seq &&

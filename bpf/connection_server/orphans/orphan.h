@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections whose data server is dead, or takes no messages. A request of which nothing was answered goes to another
- * data server. In the middle of a response the daemon finds a data server that has the rest (TCB_RESUMING); if there
- * is none, the client gets a RST at once. forwarder.h includes this file in its middle, behind the functions that this
- * file uses.
+ * Connections whose data server is dead, or refuses all messages because its clock is wrong (DATA_SERVER_DEAF). A
+ * request of which nothing was answered goes to another data server. In the middle of a response the daemon finds a
+ * data server that has the rest (TCB_RESUMING); if there is none, the client gets a RST at once. forwarder.h includes
+ * this file in its middle, behind the functions that this file uses.
  */
 #ifndef BATON_CONNECTION_SERVER_ORPHANS_ORPHAN_H
 #define BATON_CONNECTION_SERVER_ORPHANS_ORPHAN_H
@@ -16,8 +16,8 @@
 #include "routing/dispatcher.h"
 
 /*
- * Whether this packet's sequence number is right behind the kept request. The agent's socket begins there, because it
- * has nothing that the client sends behind that request.
+ * Whether this packet's sequence number is right behind the kept request. The socket of the data server's agent
+ * begins there, because it has nothing that the client sends behind that request.
  */
 static __always_inline bool begins_behind_request(struct packet *p, const struct tcb *tcb)
 {
@@ -27,8 +27,9 @@ static __always_inline bool begins_behind_request(struct packet *p, const struct
 /*
  * Sends on a packet of a connection whose owner has the rest of the response. An empty acknowledgement says exactly
  * how much the client has, and the agent's socket begins there. Any other packet would make it begin elsewhere, so it
- * is only forwarded. If the owner has no socket yet, such a packet comes back (NONE) and is dropped here, and the
- * client sends it again.
+ * is only forwarded. If the owner has no socket yet, it sends such a packet back in NONE. That is dropped
+ * (find/none.h), and the client sends the packet again. While the response still moves, the previous owner gets the
+ * packet (move.h).
  */
 static __always_inline int resume(struct packet *p, struct tcb *tcb, const struct data_server *owner)
 {
@@ -79,11 +80,17 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	if (r && repeats_request(tcb, &p->frame) && fits_in_lccp(p) && read_request_of(p, r) && may_move(r))
 		return adopt_orphan(p, tcb);
-	/* A keep-alive probe only asks whether the server is there. The next request goes to another data server. */
+	/*
+	 * Neither a keep-alive probe nor a client whose response can go on gets a RST. The next request goes to another
+	 * data server, and the daemon looks for one that has the rest of the response.
+	 */
 	bool probes = !tcp->fin && bpf_ntohl(tcp->seq) == tcb->last_seq - 1;
 	if (probes || is_kept(&p->flow, tcb))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
-	/* Whoever does not know the connection's numbers gets a RST that no client believes, and ends nothing. */
+	/*
+	 * A forged packet must not delete the entry. The RST that it causes is outside the client's window and does
+	 * nothing.
+	 */
 	if (continues(tcb, tcp)) {
 		settle(tcb, tcb->last_ack);
 		bpf_map_delete_elem(&tcbs, &p->flow);
@@ -92,7 +99,7 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 }
 
 /*
- * Sends on a packet of a connection whose owner takes no messages. The owner still takes packets of clients, so
+ * Sends on a packet of a connection whose owner refuses messages. The owner still takes packets of clients, so
  * connections that it has go on. A request that comes again has not reached it, because its ADOPT was a message.
  */
 static __always_inline int follow_deaf(struct packet *p, struct tcb *tcb, const struct data_server *owner)

@@ -38,9 +38,9 @@ pub enum Error {
         /// The server that the client was to go to next.
         server: SocketAddr,
     },
-    /// The session cannot keep this request, and so could not send it again.
+    /// The session cannot keep this request, so it could not send it again after a redirect.
     #[error(
-        "requests of {bytes} bytes wait for answers, more than the {limit} that are kept; receive first, or raise the limit"
+        "with this request {bytes} bytes would wait for answers, more than the {limit} that are kept; receive first, or raise the limit"
     )]
     Full {
         /// How many bytes would be kept, with this request.
@@ -51,8 +51,8 @@ pub enum Error {
     /// The message has no place in this state of the session.
     #[error("the peer sent a message that is not allowed in this state of the session")]
     Unexpected,
-    /// The session is over at this end.
-    #[error("this end of the session has ended, or was redirected away")]
+    /// The session is not open.
+    #[error("the session is not open: it has ended, its client was redirected away, or it is still connecting")]
     Ended,
     /// The client's token is missing or not valid.
     #[error(transparent)]

@@ -79,7 +79,7 @@ impl Netlink {
     /// The current name of the link with this index; `None` if this network namespace has no such link.
     ///
     /// # Errors
-    /// [`Error::System`].
+    /// [`Error::System`], or [`Error::NotEthernet`] if the link is of another kind.
     pub async fn name_of_link(&self, index: u32) -> Result<Option<String>> {
         match self.link_at(index).await {
             Ok(link) => Ok(Some(link.name)),

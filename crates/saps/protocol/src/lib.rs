@@ -1,4 +1,5 @@
-//! The forwarding protocol as a state machine: many connections on one channel, none of which holds up another.
+//! The forwarding protocol of SAPS, between the node that has clients' TCP connections and a node whose program serves
+//! them, as a state machine: many connections on one channel, none of which holds up another.
 //!
 //! ```text
 //!  program --send, shutdown, close--> Channel --poll_transmit--> lane ~~~ handle_frame --> Channel --receive--> program
@@ -10,10 +11,10 @@
 //! receiver never has more of a connection than its buffer B_r holds, so a program that does not read stops its own
 //! connection and no other. Connections that may send take turns, a [`QUANTUM`] each.
 //!
-//! A channel has one lane or several; each keeps the order of its frames, and all frames about one connection are
-//! on one lane.
+//! A channel has one lane or several (one over TCP, several streams over QUIC). Each keeps the order of its frames, and all
+//! frames about one connection are on one lane.
 //!
-//! A tag lives as long as the other end may still send frames about it. The end that closes a connection sends
+//! A tag is the number of a connection on its channel. It lives as long as the other end may still send frames about it. The end that closes a connection sends
 //! CloseConnection or Reset, and receives ConnectionClosed as the last frame about the tag. All other frames that
 //! arrive before that are late and not an error.
 
