@@ -78,7 +78,7 @@ static __noinline int none_here(struct arrival *a, const struct lccp_header *h, 
 	if (!tcb || !is_this_node(tcb->owner))
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	count(a->counters, COUNTER_DS_NONE);
-	if (!may_be_there(tcb, &in->tcp))
+	if (!may_be_there(tcb, &in->tcp, payload_of(in) || in->tcp.fin))
 		bpf_map_delete_elem(&tcbs, &flow);
 	return discard(a, COUNTER_CS_NONE);
 }

@@ -21,17 +21,23 @@ static __always_inline bool came_ahead(const struct tcb *tcb)
 }
 
 /*
- * Whether the connection has been awaited for too long at its owner, which has said in more than AWAITED_TICKS ticks that
- * it is not there. Then its ADOPT is lost for good, or its owner has lost it. `tcp` is of a packet that the owner has
- * sent back. Only those count that the client must send again until somebody has the connection. They are further and
- * further apart, so this takes 13 to 27 s if the first comes again after 0.2 s.
+ * Whether the client must send the packet again until somebody has the connection, which is being adopted: it is the
+ * request, or data behind it.
  */
-static __always_inline bool was_awaited_too_long(struct tcb *tcb, const struct tcphdr *tcp)
+static __always_inline bool must_come_again(const struct tcb *tcb, const struct tcphdr *tcp, bool has_data)
+{
+	return has_data && is_of_last_request(tcb, tcp) && (is_of_entry(tcb, tcp) || continues_upload(tcb, tcp));
+}
+
+/*
+ * Whether the connection has been awaited for too long at its owner, which has said in more than AWAITED_TICKS ticks
+ * that it is not there. Then its ADOPT is lost for good, or its owner has lost it. To be called for packets that must
+ * come again. They are further and further apart, so this takes 13 to 27 s if the first comes again after 0.2 s.
+ */
+static __always_inline bool was_awaited_too_long(struct tcb *tcb)
 {
 	u8 tick = tick_now() & 0xf, ticks = tcb->nones & 0xf;
 
-	if (!is_of_entry(tcb, tcp) || !is_of_last_request(tcb, tcp))
-		return false;
 	if (ticks && tcb->nones >> 4 == tick)
 		return false;
 	if (ticks >= AWAITED_TICKS)
@@ -41,9 +47,11 @@ static __always_inline bool was_awaited_too_long(struct tcb *tcb, const struct t
 }
 
 /* Whether the owner that says NONE may have the connection soon, or has had it to its end. */
-static __always_inline bool may_be_there(struct tcb *tcb, const struct tcphdr *tcp)
+static __always_inline bool may_be_there(struct tcb *tcb, const struct tcphdr *tcp, bool has_data)
 {
-	return came_ahead(tcb) ? !was_awaited_too_long(tcb, tcp) : tcb->state & TCB_NOT_SURELY_THERE;
+	if (came_ahead(tcb))
+		return !must_come_again(tcb, tcp, has_data) || !was_awaited_too_long(tcb);
+	return tcb->state & TCB_NOT_SURELY_THERE;
 }
 
 /*
@@ -60,7 +68,8 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 	if (!tcb || !is_from(p, tcb->owner) || !read_carried(p, h, &c))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	const struct data_server *owner = data_server(tcb->owner);
-	bool is_awaited = may_be_there(tcb, &c.tcp);
+	bool has_data = bpf_ntohs(c.ip.tot_len) > (c.ip.ihl + c.tcp.doff) * 4 || c.tcp.fin;
+	bool is_awaited = may_be_there(tcb, &c.tcp, has_data);
 	if (owner && is_awaited && came_ahead(tcb)) {
 		h->tcb.attempt = 1;
 		count(p->counters, COUNTER_CS_AHEAD);

@@ -52,7 +52,9 @@ pub enum Error {
     #[error("the peer sent a message that is not allowed in this state of the session")]
     Unexpected,
     /// The session is not open.
-    #[error("the session is not open: it has ended, its client was redirected away, or it is still connecting")]
+    #[error(
+        "the session is not open: it has ended, its client was redirected away, or it is still connecting"
+    )]
     Ended,
     /// The client's token is missing or not valid.
     #[error(transparent)]

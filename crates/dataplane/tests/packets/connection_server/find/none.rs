@@ -63,6 +63,19 @@ fn who_is_awaited_for_too_long_is_lost() {
     entry.nones = last.wrapping_sub(0x20) | 5;
     let key = node.tcb_key(&connection.client);
     node.connection_server().set_tcb(&key, &entry).unwrap();
+    // What need not come again does not count.
+    let ack = none(&node, &connection, 0, true, &connection.empty());
+    let earlier = connection.data("more");
+    let earlier = none(
+        &node,
+        &connection,
+        0,
+        true,
+        &earlier.clone().seq(earlier.seq.wrapping_sub(1000)),
+    );
+    for other in [ack, earlier] {
+        node.run(&other).expect(Tx, &[("cs_ahead", 1)]);
+    }
     node.run(&answer)
         .expect(Tx, &[("cs_none", 1), ("cs_claim", 1)]);
     assert!(node.tcb(&connection.client).is_none());
