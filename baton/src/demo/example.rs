@@ -7,7 +7,7 @@ use baton_lab::Counted;
 
 use super::access_log::{AccessLog, Entry};
 use super::curl::Answer;
-use super::link::Link;
+use super::link::LinkStats;
 use super::wire::Wire;
 use super::wrk::Load;
 use super::{FileFacts, Observed};
@@ -93,7 +93,7 @@ pub fn observed() -> Observed {
                 ("ds2".to_owned(), crossed(4, 400)),
             ]),
         },
-        link: Link {
+        link: LinkStats {
             packets_in: 20,
             bytes_in: 1480,
             packets_out: 20,

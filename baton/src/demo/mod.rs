@@ -29,7 +29,7 @@ use baton_lab::servers::{FILES, SUMS};
 use self::access_log::AccessLog;
 use self::curl::{Answer, Curl};
 use self::interrupt::{Interrupt, Interrupted};
-use self::link::Link;
+use self::link::LinkStats;
 use self::progress::Progress;
 use self::stage::Stage;
 use self::wire::Wire;
@@ -74,7 +74,7 @@ struct Observed {
     /// The packets that crossed the bridge.
     wire: Wire,
     /// The statistics of the connection server's interface.
-    link: Link,
+    link: LinkStats,
     /// The connection server's own counters, counted from the first request on.
     counters: BTreeMap<String, u64>,
     /// How long the whole run took, including raising the lab.

@@ -30,8 +30,7 @@ pub fn check(file: &Path, window: Duration) -> (Vec<Finding>, Option<Status>) {
 
 const NODE: &str = "node";
 
-/// Judges a node that gives no status. It is no fault if no node runs, but a node that runs and does not answer has
-/// one.
+/// Judges why no node gives its status. That none runs here is no fault, but a node that runs and does not answer is one.
 fn judge_absence(error: &anyhow::Error) -> Finding {
     let kind = error
         .chain()
@@ -40,7 +39,7 @@ fn judge_absence(error: &anyhow::Error) -> Finding {
     match kind {
         Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => Finding::good(
             NODE,
-            "none runs here: whether the others are heard is not known",
+            "none runs here, so it is not known whether the others are heard",
         ),
         _ => Finding::advice(
             NODE,
@@ -51,7 +50,7 @@ fn judge_absence(error: &anyhow::Error) -> Finding {
     }
 }
 
-/// Finds nodes that are not heard. They get no new connections, and none of their connections can be moved.
+/// Finds nodes that are not heard. They get no new connections, and cannot hand over those that they have.
 fn judge_silence(nodes: &[Peer]) -> Finding {
     const NAME: &str = "silent_nodes";
     let silent: Vec<String> = nodes

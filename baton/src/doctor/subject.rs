@@ -1,4 +1,4 @@
-//! The subject of the checks: this machine's node by its configuration, or any node.
+//! The subject of the checks: this machine's node, or a machine of which no node is known.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::doctor::servers::relayed::Relayed;
 /// What this machine is, or could be, as a node.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// The roles of the node; without a configuration both CS and DS, because it could have them.
+    /// The roles of the node; if it is not known, both CS and DS, because it could have either.
     pub roles: Roles,
     /// The window scale that is announced to clients.
     pub window_scale: u8,
@@ -49,7 +49,7 @@ impl Subject {
         }
     }
 
-    /// Any node of a configuration.
+    /// A machine whose own node in this configuration is not known.
     pub fn of(config: &Config) -> Self {
         Self {
             roles: Roles::CS_AND_DS,
@@ -71,7 +71,7 @@ impl Subject {
         }
     }
 
-    /// The services whose servers are in containers, to which this machine relays.
+    /// The services that this machine relays to servers in containers.
     pub fn relayed(&self) -> Vec<Relayed> {
         let Some(Placed { config, me, .. }) = &self.placed else {
             return Vec::new();
@@ -153,7 +153,7 @@ pub mod tests {
     }
 
     #[test]
-    fn defaults_are_a_configurations() {
+    fn defaults_are_those_of_a_configuration() {
         let (by_config, unknown) = (Subject::of(&config()), Subject::unknown());
         assert_eq!(by_config.window_scale, unknown.window_scale);
         assert_eq!(by_config.clock_window, unknown.clock_window);

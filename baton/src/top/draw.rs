@@ -16,10 +16,10 @@ use super::{
 };
 use baton_node::status::Bytes;
 
-/// The most lines above the rows that say what is wrong.
+/// The most warnings that are shown above the table, a line each.
 const NOTES: usize = 4;
 
-/// Draws the whole screen, and returns how many rows the page has. `trouble` says why the view is an old one.
+/// Draws the whole screen, and returns how many rows the page has. `trouble` says why the view is stale.
 pub fn draw(frame: &mut Frame<'_>, view: &View, screen: &Screen, trouble: Option<&str>) -> usize {
     let mut notes: Vec<Line<'_>> = view
         .warnings
@@ -213,7 +213,7 @@ fn known<T: Copy>(value: Option<T>, key: impl Fn(T) -> f64, shown: impl Fn(T) ->
     (value.map_or_else(|| "-".into(), shown), Key::Number(sorted))
 }
 
-/// Shows a number. Small numbers have one digit more.
+/// Shows a number. One below 10 has a decimal.
 fn number(value: Option<f64>) -> String {
     match value {
         None => "-".into(),

@@ -1,7 +1,7 @@
 //! A live view of the node that runs here.
 //!
 //! ```text
-//!  the node --status--> questions, on a thread --> rates: two answers make a view --> draw
+//!  the node --status--> questions (a thread) ---> rates: two answers make a view --> draw
 //!                                                   keys --> screen: page, order ------^
 //! ```
 
@@ -25,13 +25,13 @@ use self::{
     terminal::Terminal,
 };
 
-/// The longest time between two looks at signals and at answers of the node. A person does not notice it.
+/// Signals and answers of the node are looked for so often: a person notices no delay.
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// Shows the node of this configuration until the user quits. The node is asked again after each `interval`.
 ///
 /// # Errors
-/// There is no terminal, or no node answers to begin with.
+/// There is no terminal, or the node does not answer the first question.
 pub fn run(file: &Path, interval: Duration) -> Result<()> {
     if !stdout().is_terminal() {
         bail!(

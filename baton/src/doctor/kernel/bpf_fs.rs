@@ -16,7 +16,7 @@ pub fn check(dir: &Path) -> Finding {
 const NAME: &str = "bpf_fs";
 
 fn judge(mounts: &str, filesystems: &str, dir: &Path) -> Finding {
-    let why = "Pinned there, programs and maps serve on while the daemon restarts.";
+    let why = "Pinned there, programs and maps keep working while the daemon restarts.";
     let known = filesystems
         .lines()
         .any(|line| line.split_whitespace().last() == Some("bpf"));

@@ -16,8 +16,8 @@ pub fn judge(kernel: &Kernel, parts: &[Part]) -> Finding {
         Lockdown::Confidentiality if parts.contains(&Part::Sockets) => Finding::bad(
             NAME,
             "confidentiality",
-            "No program may then read the kernel's memory, as the programs of virtual sockets do: start the \
-             kernel with lockdown=integrity, or without it.",
+            "Under it no program may call bpf_probe_read_kernel, which the programs of virtual sockets need: start \
+             the kernel with lockdown=integrity, or without it.",
         ),
         Lockdown::Confidentiality => {
             Finding::good(NAME, "confidentiality, under which this node works fully")
