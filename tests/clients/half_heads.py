@@ -15,6 +15,8 @@ import socket
 import sys
 import time
 
+from kept_connection import Connection
+
 ROUNDS = 10
 PATIENCE = 30
 HALF = b"GET /ds1/whoami HTTP/1.1\r\nHost: cluster\r\nX-Half: "
@@ -120,17 +122,10 @@ def attack(kind, address, source, count, ready, ends):
 
 
 def ask(connection, pool):
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for part in (f"GET /{pool}/whoami HTTP/1.1\r\n", FILL, FILL, "Host: cluster\r\n\r\n"):
-        connection.sendall(part.encode())
+        connection.send(part.encode())
         time.sleep(0.02)
-    read = b""
-    while b"\r\n\r\n" not in read or not read.endswith(b"\n"):
-        piece = connection.recv(1 << 16)
-        assert piece, f"the connection ended: {read}"
-        read += piece
-    head = read.decode().lower()
-    assert head.startswith("http/1.1 200 ") and f"x-served-by: {pool}\r\n" in head, head
+    connection.answered_by(pool)
 
 
 def main():
@@ -144,10 +139,11 @@ def main():
     assert ready.wait(60), "the connections are not open"
     asked = 0
     for _ in range(ROUNDS):
-        with socket.create_connection(address, timeout=PATIENCE) as connection:
-            for pool in pools.split():
-                ask(connection, pool)
-                asked += 1
+        connection = Connection(address, PATIENCE)
+        for pool in pools.split():
+            ask(connection, pool)
+            asked += 1
+        connection.close()
     ends.set()
     attacker.join(5)
     print(f"{asked} requests in parts were answered beside {count} that never end")

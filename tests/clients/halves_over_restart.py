@@ -8,48 +8,39 @@ other within SECONDS, and ends it two seconds after the last one has begun. Each
 
 import os
 import resource
-import socket
 import sys
 import time
+
+from kept_connection import Connection, get
 
 PATIENCE = 30
 
 
-def answer(connection, pool):
-    read = b""
-    while b"\r\n\r\n" not in read or not read.endswith(b"\n"):
-        piece = connection.recv(1 << 16)
-        assert piece, f"the connection ended: {read}"
-        read += piece
-    head = read.decode().lower()
-    assert head.startswith("http/1.1 200 ") and f"x-served-by: {pool}\r\n" in head, head
-
-
 def main():
     host, port, count, pool, seconds, file = sys.argv[1:]
-    head = f"GET /{pool}/whoami HTTP/1.1\r\nHost: cluster\r\n\r\n".encode()
+    head = get(f"/{pool}/whoami")
     resource.setrlimit(resource.RLIMIT_NOFILE, (int(count) + 100, int(count) + 100))
     connections = []
     for _ in range(int(count)):
-        connection = socket.create_connection((host, int(port)), PATIENCE)
-        connection.sendall(head)
-        answer(connection, pool)
+        connection = Connection((host, int(port)), PATIENCE)
+        connection.send(head)
+        connection.answered_by(pool)
         connections.append(connection)
     print("ready", flush=True)
     while not os.path.exists(file):
         time.sleep(0.05)
     for connection in connections:
-        connection.sendall(head[:20])
+        connection.send(head[:20])
         time.sleep(float(seconds) / len(connections))
     time.sleep(2)
     failed = 0
     for connection in connections:
         try:
-            connection.sendall(head[20:])
-            answer(connection, pool)
+            connection.send(head[20:])
+            connection.answered_by(pool)
         except (AssertionError, OSError) as error:
             failed += 1
-            print(f"port {connection.getsockname()[1]}: {error!r}")
+            print(f"port {connection.socket.getsockname()[1]}: {error!r}")
     print(f"{len(connections) - failed} of {len(connections)} requests in halves were answered")
     sys.exit(failed > 0)
 

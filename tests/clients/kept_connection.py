@@ -82,6 +82,11 @@ class Connection:
             informational += 1
         return Response(status, fields, self.body(status, fields), informational)
 
+    def answered_by(self, server):
+        """Takes the next final response, and asserts that this data server has sent it, with status 200."""
+        response = self.response()
+        assert response.status == 200 and response.server == server, response
+
     def body(self, status, fields):
         if status in WITHOUT_BODY or status == 101:
             return b""

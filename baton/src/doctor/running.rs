@@ -30,7 +30,8 @@ pub fn check(file: &Path, window: Duration) -> (Vec<Finding>, Option<Status>) {
 
 const NODE: &str = "node";
 
-/// Judges why no node gives its status. That none runs here is no fault, but a node that runs and does not answer is one.
+/// Judges why no node gives its status. That none runs here is no fault, but a node that runs and does not answer is
+/// one.
 fn judge_absence(error: &anyhow::Error) -> Finding {
     let kind = error
         .chain()

@@ -49,6 +49,12 @@ static __always_inline bool read_carried(struct packet *p, const struct lccp_hea
 	       c->tcp.source == h->flow.be_client_port && c->tcp.dest == h->flow.be_cluster_port;
 }
 
+/* The number of bytes of data that the carried packet has. */
+static __always_inline u32 carried_payload(const struct carried *c)
+{
+	return bpf_ntohs(c->ip.tot_len) - (c->ip.ihl + c->tcp.doff) * 4;
+}
+
 /*
  * Whether the packet belongs to the entry's connection. A request may acknowledge all of a long response at once, so
  * the acknowledgement may be far ahead. What an aware client sends to its data server is not seen here, so its numbers

@@ -66,8 +66,7 @@ static __noinline int moved(struct packet *p, struct lccp_header *h)
 	if (!service)
 		return drop(p, COUNTER_LCCP_MISMATCH);
 
-	u32 payload = bpf_ntohs(c.ip.tot_len) - (c.ip.ihl + c.tcp.doff) * 4;
-	if (enter(p, &c.tcp, payload, owner, service, &h->tcb))
+	if (enter(p, &c.tcp, carried_payload(&c), owner, service, &h->tcb))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	believe(&p->flow);
 	count(p->counters, COUNTER_CS_MOVED);

@@ -22,7 +22,7 @@ static __always_inline bool came_ahead(const struct tcb *tcb)
 
 /*
  * Whether the client must send the packet again until somebody has the connection, which is being adopted: it is the
- * request, or data behind it.
+ * request, or data (or a FIN) behind it.
  */
 static __always_inline bool must_come_again(const struct tcb *tcb, const struct tcphdr *tcp, bool has_data)
 {
@@ -68,8 +68,7 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 	if (!tcb || !is_from(p, tcb->owner) || !read_carried(p, h, &c))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	const struct data_server *owner = data_server(tcb->owner);
-	bool has_data = bpf_ntohs(c.ip.tot_len) > (c.ip.ihl + c.tcp.doff) * 4 || c.tcp.fin;
-	bool is_awaited = may_be_there(tcb, &c.tcp, has_data);
+	bool is_awaited = may_be_there(tcb, &c.tcp, carried_payload(&c) || c.tcp.fin);
 	if (owner && is_awaited && came_ahead(tcb)) {
 		h->tcb.attempt = 1;
 		count(p->counters, COUNTER_CS_AHEAD);

@@ -114,8 +114,9 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 }
 
 /*
- * Whether this is a copy of the ADOPT that `last` notes, with which the connection was sent on from here, and that comes
- * late, or repeats it. An ADOPT that comes back from there, or was refused there, has a higher attempt. `last` may be 0.
+ * Whether this is a copy of the ADOPT that `last` notes, with which the connection was sent on from here, and that
+ * comes late, or repeats it. An ADOPT that comes back from there, or was refused there, has a higher attempt. `last`
+ * may be 0.
  */
 static __always_inline bool was_passed_on(const struct lccp_header *h, const struct given *last)
 {

@@ -81,6 +81,7 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 		d->route = j->route;
 		d->pool = j->pool;
 		d->generation = j->generation;
+		/* They are counted modulo 256, so 0 may come again. */
 		if (d->requests++)
 			d->attempt = 0;
 		else

@@ -13,6 +13,7 @@ mod generated {
 
 mod keys;
 mod pools;
+mod tcb;
 
 pub use generated::*;
 pub use keys::short_address;

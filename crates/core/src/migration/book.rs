@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 
 use baton_abi::{
     LCCP_TCB_SACK, LCCP_TCB_WSCALE, MAX_SERVICES, NO_DATA_SERVER, Pool, SERVICE_OWNER, Service,
-    ServiceKey, TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING, Tcb, TcbKey,
+    ServiceKey, TCB_AT_DOOR, Tcb, TcbKey,
 };
 use baton_wire::{Address, Endpoint, EntryKey, LeftOut, ShortAddress, TcbEntry, WindowScales};
 
@@ -80,10 +80,9 @@ impl Book {
         let route = self.routes.get(usize::from(tcb.route)).copied();
         // This node's daemon ends a move in the middle of a response, and in this table only. Until then the last owner
         // has the connection, or sends its packets on and says so (MOVED). So that one travels as the owner.
-        let moves = (TCB_RESUMING | TCB_ADOPTING) as u8; // two bits
-        let last = server(tcb.previous).filter(|_| tcb.state & moves == moves);
+        let last = server(tcb.previous).filter(|_| tcb.is_moving());
         let (owner, previous, state) = match last {
-            Some(last) => (Some(last), None, tcb.state & !moves),
+            Some(last) => (Some(last), None, tcb.state & !Tcb::MOVES),
             None => (server(tcb.owner), server(tcb.previous), tcb.state),
         };
         Some(TcbEntry {

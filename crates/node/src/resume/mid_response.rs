@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use baton_abi::{TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING, Tcb, TcbKey};
+use baton_abi::{TCB_AT_DOOR, Tcb, TcbKey};
 use baton_core::{
     Moment,
     mid_response_handover::{Action, Handovers},
@@ -91,7 +91,7 @@ impl Walker {
         for slot in slots.keys().filter(|slot| !self.dead.contains(slot)) {
             for (key, tcb) in self.orphans.find_flows(*slot)? {
                 let which = ResponseId::of(&key, &tcb);
-                if tcb.previous == *slot && is_moving(&tcb) && !self.handovers.holds(&which) {
+                if tcb.previous == *slot && tcb.is_moving() && !self.handovers.holds(&which) {
                     let moved = between(&which, tcb.previous, tcb.owner);
                     self.orphans.step(moved, Step::Back)?;
                 }
@@ -215,7 +215,7 @@ impl Walker {
         let entry = self.entry(&which)?;
         // The connection was closed, or the next request has come. That goes to whichever of the two data servers has
         // the connection.
-        let Some(tcb) = entry.filter(is_moving) else {
+        let Some(tcb) = entry.filter(Tcb::is_moving) else {
             self.handovers.forget(now, which);
             return Ok(None);
         };
@@ -264,12 +264,6 @@ impl Walker {
         let order = which.order(number, &tcb, &kept, response)?;
         Ok(Some(Outgoing::bare(*server, order)))
     }
-}
-
-/// Whether the response moves: the entry's owner is to have it, and the data server before still does.
-fn is_moving(tcb: &Tcb) -> bool {
-    let moves = TCB_RESUMING | TCB_ADOPTING;
-    u32::from(tcb.state) & moves == moves
 }
 
 fn between(which: &ResponseId, from: u16, to: u16) -> Between {

@@ -274,6 +274,17 @@ impl Live {
         message
     }
 
+    /// Returns the next message, and checks that it gives data server 1 the connection as this attempt.
+    #[track_caller]
+    pub fn adopted_by_next(&self, attempt: u8) -> Sent {
+        let adopts = self.message_to(ds(1), ds_mac(1));
+        assert!(
+            matches!(adopts.message, Message::Adopt { tcb, .. } if tcb.attempt == attempt),
+            "{adopts:?}"
+        );
+        adopts
+    }
+
     /// Checks that nothing else was sent until now: it sends a stranger's packet, and the NONE for that is the next
     /// message on the wire.
     #[track_caller]

@@ -26,11 +26,7 @@ fn desert(live: &mut Live) {
 /// Checks that data server 1 gets the connection with this request, and that the connection server is told.
 #[track_caller]
 fn goes_to_next(live: &Live, request: &Segment) {
-    let adopts = live.message_to(ds(1), ds_mac(1));
-    assert!(
-        matches!(adopts.message, Message::Adopt { tcb, .. } if tcb.attempt == 1),
-        "{adopts:?}"
-    );
+    let adopts = live.adopted_by_next(1);
     assert!(adopts.packet.ends_with(&request.payload));
 }
 
@@ -122,11 +118,7 @@ fn an_idle_connection_comes_to_the_agent() {
     tell(&live, &read, &first, 0);
     send_in(&live, &first);
     live.expect(GOES_ON);
-    let adopts = live.message_to(ds(1), ds_mac(1)).message;
-    assert!(
-        matches!(adopts, Message::Adopt { tcb, .. } if tcb.attempt == 2),
-        "{adopts:?}"
-    );
+    live.adopted_by_next(2);
 }
 
 /// An ADOPT with which an idle connection came, and that comes late, does not begin it anew: the connection has gone on
@@ -232,11 +224,7 @@ fn what_agents_send_on_counts_its_attempts() {
             continue;
         }
         live.expect(HANDED_ON);
-        let adopts = live.message_to(ds(1), ds_mac(1)).message;
-        assert!(
-            matches!(adopts, Message::Adopt { tcb, .. } if tcb.attempt == attempt + 1),
-            "{adopts:?}"
-        );
+        live.adopted_by_next(attempt + 1);
     }
 }
 

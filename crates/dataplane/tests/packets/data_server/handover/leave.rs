@@ -242,11 +242,7 @@ fn it_moves_only_so_often_before_its_next_request() {
             leave(&live);
         }
         live.expect(LEFT);
-        let adopts = live.message_to(ds(1), ds_mac(1)).message;
-        assert!(
-            matches!(adopts, Message::Adopt { tcb, .. } if tcb.attempt == attempt),
-            "{adopts:?}"
-        );
+        live.adopted_by_next(attempt);
     }
 }
 
@@ -263,11 +259,7 @@ fn a_request_that_was_dropped_leaves_the_attempts_as_they_were() {
     sleep(RST_IS_LOST);
     live.forwards(&other, &[("ds_door_changed", 1)]);
     live.forwards(&other, HANDED_ON);
-    let adopts = live.message_to(ds(1), ds_mac(1)).message;
-    assert!(
-        matches!(adopts, Message::Adopt { tcb, .. } if tcb.attempt == 3),
-        "{adopts:?}"
-    );
+    live.adopted_by_next(3);
 }
 
 /// An ACK from the network does not make its connection leave, and an ACK that is sent in for a connection that is not
