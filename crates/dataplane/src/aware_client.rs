@@ -17,10 +17,10 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     Error,
-    kernel::Part,
+    kernel::{Part, messages::collect_messages},
     loading::{
         attach,
-        load::{collect_messages, explain, load_error},
+        load::{explain, load_error},
         standalone::{OpenGroup, StandalonePins},
     },
     maps::{per_cpu, read},

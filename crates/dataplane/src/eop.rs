@@ -16,9 +16,9 @@ use libbpf_rs::{
 
 use crate::{
     Error,
-    kernel::Part,
+    kernel::{Part, messages::collect_messages},
     loading::{
-        load::{collect_messages, explain},
+        load::explain,
         standalone::{OpenGroup, StandalonePins},
     },
     maps::{per_cpu, read},

@@ -37,9 +37,6 @@ mod switch;
 pub mod sys;
 mod virtual_sockets;
 
-skeleton!(skeleton, "/baton.skel.rs");
-skeleton!(app_skeleton, "/app.skel.rs");
-
 pub use crate::aware_client::{ClientOptions, ClientPins, ClientPrograms, Ipv4Network};
 pub use crate::connection_server::again::Resumed;
 pub use crate::connection_server::entries::Entries;
@@ -55,7 +52,8 @@ pub use crate::data_server::heads::{Heads, SeenHead};
 pub use crate::data_server::own_pools::OwnPools;
 pub use crate::data_server::reading::Reading;
 pub use crate::data_server::responses::Responses;
-pub use crate::loading::attach::{XdpChoice, XdpMode, control_groups, mounts};
+pub use crate::kernel::XdpMode;
+pub use crate::loading::attach::{XdpChoice, control_groups, mounts};
 pub use crate::loading::frags::wants_frags;
 pub use crate::loading::load::{Options, Programs};
 pub use crate::loading::pins::Pins;

@@ -2,8 +2,11 @@
 
 use libbpf_rs::{btf::Btf, btf::types::Func, libbpf_sys as raw};
 
-use super::{Kernel, Release};
-use crate::{loading::load::collect_messages, sys};
+use super::{
+    messages::collect_messages,
+    running::{Kernel, Release},
+};
+use crate::sys;
 
 /// A group of programs that is loaded as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,10 @@ use std::fmt;
 
 use nix::errno::Errno;
 
-use super::{Feature, Kernel, Lockdown, Part, Presence, Release, feature};
+use super::{
+    feature::{self, Feature, Part, Presence},
+    running::{Kernel, Lockdown, Release},
+};
 
 /// The kernel's refusal to load programs.
 #[derive(Debug)]

@@ -8,10 +8,16 @@ use std::{
 
 use libbpf_rs::{Xdp, XdpFlags, libbpf_sys as raw, query::ProgInfoIter};
 
-use crate::{
-    XdpMode,
-    loading::load::{collect_messages, take_messages},
-};
+use super::messages::{collect_messages, take_messages};
+
+/// How an XDP program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XdpMode {
+    /// In the driver, before the kernel has made a socket buffer of the packet.
+    Native,
+    /// After the kernel has made a socket buffer, which works if the driver knows no XDP: correct, but slower.
+    Generic,
+}
 
 /// An XDP program that is attached to an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,18 +10,9 @@ use tracing::warn;
 
 use crate::{
     Error, Pins,
-    kernel::{self, FEATURES, Kernel, XdpState},
+    kernel::{self, FEATURES, Kernel, XdpMode, XdpState},
     sys::{self, Hook},
 };
-
-/// How an XDP program runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum XdpMode {
-    /// In the driver, before the kernel has made a socket buffer of the packet.
-    Native,
-    /// After the kernel has made a socket buffer, which works if the driver knows no XDP: correct, but slower.
-    Generic,
-}
 
 /// `include/uapi/linux/if_link.h`
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;

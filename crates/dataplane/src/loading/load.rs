@@ -3,12 +3,12 @@
 use std::{
     mem::MaybeUninit,
     os::fd::{AsFd, AsRawFd as _, BorrowedFd},
-    sync::{Arc, Once},
+    sync::Arc,
 };
 
 use baton_abi::{OWNER_KEEPS, ROLE_CS, ROLE_DS, ROLE_SWITCH};
 use libbpf_rs::{
-    MapCore as _, MapFlags, MapHandle, PrintLevel,
+    MapCore as _, MapFlags, MapHandle,
     skel::{OpenSkel as _, SkelBuilder as _},
 };
 
@@ -16,11 +16,15 @@ use tracing::{debug, warn};
 
 use crate::{
     ConnectionServer, DataServer, Error, Pins, Routing, Switch, XdpChoice,
-    kernel::{self, Cause, Part},
+    kernel::{
+        self, Cause, Part,
+        messages::{collect_messages, take_messages},
+    },
     loading::layout::{self, Wanted},
     maps::CommonMaps,
-    skeleton::BatonSkelBuilder,
 };
+
+skeleton!(skeleton, "/baton.skel.rs");
 
 /// What to load.
 #[derive(Clone, Debug)]
@@ -130,7 +134,7 @@ impl Programs {
         let ds = options.roles & ROLE_DS != 0;
         let switch = options.roles & ROLE_SWITCH != 0;
         let mut storage = MaybeUninit::uninit();
-        let mut open = BatonSkelBuilder::default()
+        let mut open = skeleton::BatonSkelBuilder::default()
             .open(&mut storage)
             .map_err(load_error)?;
         open.progs.baton_cs.set_autoload(cs);
@@ -307,30 +311,6 @@ pub(crate) fn explain(error: &libbpf_rs::Error, parts: &[Part]) -> Error {
     Error::Load(Box::new(refusal))
 }
 
-/// From now on, keeps what libbpf says for [`explain`]. What was kept before is dropped.
-pub(crate) fn collect_messages() {
-    static QUIET: Once = Once::new();
-    QUIET.call_once(|| {
-        libbpf_rs::set_print(Some((PrintLevel::Warn, collect_message)));
-    });
-    take_messages();
-}
-
-static MESSAGES: std::sync::Mutex<String> = std::sync::Mutex::new(String::new());
-
-fn collect_message(_: PrintLevel, message: String) {
-    if let Ok(mut messages) = MESSAGES.lock() {
-        messages.push_str(&message);
-    }
-}
-
-pub(crate) fn take_messages() -> String {
-    MESSAGES
-        .lock()
-        .map(|mut messages| std::mem::take(&mut *messages))
-        .unwrap_or_default()
-}
-
 #[cfg(test)]
 pub mod tests {
     use std::collections::BTreeSet;
@@ -343,7 +323,7 @@ pub mod tests {
     /// has only once it is loaded.
     pub fn helpers_called() -> BTreeSet<raw::bpf_func_id> {
         let mut storage = MaybeUninit::uninit();
-        let open = BatonSkelBuilder::default().open(&mut storage);
+        let open = skeleton::BatonSkelBuilder::default().open(&mut storage);
         let loaded = open.and_then(|open| open.load());
         let loaded = loaded.expect("this kernel takes the programs");
         let is_call = |code| u32::from(code) == raw::BPF_JMP | raw::BPF_CALL;

@@ -24,14 +24,15 @@ pub use self::{
 };
 use crate::{
     Error, Pins,
-    app_skeleton::AppSkelBuilder,
-    kernel::Part,
+    kernel::{Part, messages::collect_messages},
     loading::{
         layout::{self, Wanted},
-        load::{collect_messages, explain, load_error},
+        load::{explain, load_error},
     },
     sys::{self, Hook},
 };
+
+skeleton!(skeleton, "/app.skel.rs");
 
 /// The programs and maps of a control group. They end when this is dropped, unless they are pinned.
 pub struct App {
@@ -53,7 +54,8 @@ impl App {
             pins.prepare()?;
         }
         let mut storage = MaybeUninit::uninit();
-        let mut open = (AppSkelBuilder::default().open(&mut storage)).map_err(load_error)?;
+        let mut open =
+            (skeleton::AppSkelBuilder::default().open(&mut storage)).map_err(load_error)?;
         if let Some(pins) = pins {
             let mut pinned = Vec::new();
             for mut map in open.open_object_mut().maps_mut() {
