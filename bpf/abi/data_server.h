@@ -51,7 +51,8 @@ struct response {
 	unsigned int head_start;       /* sequence number of the head's first byte */
 	unsigned int acknowledged;     /* the client was sent an acknowledgement of its data up to here, and the
 	                                  socket does not have all of that; 0: it has */
-	unsigned int reserved_word;
+	unsigned int ahead;            /* sequence number behind what has left ahead of a head that was dropped before
+	                                  the program saw it; 0: nothing has */
 };
 
 enum door_flag {
@@ -110,7 +111,8 @@ struct door {
 	unsigned short be_window;      /* with DOOR_READING: the window in the client's last packet */
 	unsigned short be_cwnd;        /* congestion window of the server's earlier socket, as in struct lccp_tcb */
 	unsigned int counted;          /* acknowledgement up to which response bytes were tallied: see
-	                                  data_server/door/tally.h */
+	                                  data_server/door/tally.h; with DOOR_READING: sequence number of the first
+	                                  byte that the agent's socket would send */
 	unsigned int heard;            /* when a packet of the client came last, in the unit of `since`: see
 	                                  data_server/fence.h */
 	unsigned short flags;          /* enum door_flag */

@@ -152,16 +152,17 @@ static __always_inline bool is_tunnel(struct bpf_sock *sk)
 static __always_inline bool cannot_be_followed(struct bpf_sock *sk)
 {
 	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);
 
+	if (!tcp)
+		return true;
+	/* The client has acknowledged what this program has not seen, so TCP does not send it again. */
 	if (r && r->state != RESPONSE_FIRST)
-		return r->state == RESPONSE_UNKNOWN;
+		return r->state == RESPONSE_UNKNOWN || (r->ahead && (int)(tcp->snd_una - r->next) > 0);
 	/*
 	 * Nothing has left yet, though TCP may have sent it: it waits until the address of its neighbour is known. Or
 	 * it left before this program was attached.
 	 */
-	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);
-	if (!tcp)
-		return true;
 	if (!tcp->bytes_acked)
 		return false;
 	/* Or it has just left by another processor. */

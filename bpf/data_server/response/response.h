@@ -77,6 +77,32 @@ static __always_inline bool pass_over_gap(struct response *r, u32 seq)
 	return true;
 }
 
+/*
+ * Notes that data up to `end` has left ahead of what is missing, which is a head, or begins with one. It was dropped on
+ * its way here, as by a neighbour's queue while the neighbour's address is not known, and TCP will send it again. False
+ * if what has left cannot be passed over later.
+ */
+static __always_inline bool note_ahead(struct response *r, u32 end)
+{
+	if (r->state != RESPONSE_COMPLETE && r->state != RESPONSE_HEAD)
+		return false;
+	if (!r->ahead || (int)(end - r->ahead) > 0)
+		r->ahead = end;
+	return r->ahead;
+}
+
+/* Passes over what has left ahead of a head, once the head has come. */
+static __always_inline void pass_over_ahead(struct response *r)
+{
+	u32 end = r->ahead;
+
+	if (!end || r->state == RESPONSE_HEAD || r->state == RESPONSE_UNKNOWN)
+		return;
+	r->ahead = 0;
+	if ((int)(end - r->next) > 0 && !pass_over_gap(r, end))
+		lose_track(r, COUNTER_DS_RESPONSE_GAP);
+}
+
 /* Follows the response with a packet that leaves: it has payload, the first byte of which is `seq`. */
 static __always_inline void follow_response(struct leaving *l, u32 seq)
 {
@@ -84,7 +110,8 @@ static __always_inline void follow_response(struct leaving *l, u32 seq)
 	u32 again = r->next - seq;
 
 	if ((int)again < 0 && !pass_over_gap(r, seq)) {
-		lose_track(r, COUNTER_DS_RESPONSE_GAP);
+		if (!note_ahead(r, seq + l->bytes))
+			lose_track(r, COUNTER_DS_RESPONSE_GAP);
 		return;
 	}
 	again = r->next - seq;
@@ -104,6 +131,7 @@ static __always_inline void follow_response(struct leaving *l, u32 seq)
 	bpf_loop(STEPS_MAX, take_part, l, 0);
 	if (l->bytes || r->state == RESPONSE_UNKNOWN)
 		lose_track(r, COUNTER_DS_RESPONSE_UNKNOWN);
+	pass_over_ahead(r);
 }
 
 /*
@@ -135,7 +163,6 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 	struct bpf_tcp_sock *connection = bpf_tcp_sock(sk);
 	if (!service || !(service->flags & SERVICE_OWNER) || !connection)
 		return 0;
-	bool is_first = !connection->bytes_acked && connection->snd_una == bpf_ntohl(tcp->seq);
 	if (!r)
 		r = new_response(sk);
 	if (!r) {
@@ -146,13 +173,13 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 		return 0;
 	}
 	r->bodiless |= came_with_head(ip, tcp);
-	r->next = bpf_ntohl(tcp->seq);
+	r->next = connection->snd_una;
 	r->asked = connection->rcv_nxt;
 	r->answered = r->asked - 1; /* what leaves answers a request that has come */
-	if (is_first)
-		r->state = RESPONSE_COMPLETE;
-	else
+	if (connection->bytes_acked)
 		lose_track(r, COUNTER_DS_RESPONSE_EARLIER);
+	else
+		r->state = RESPONSE_COMPLETE;
 	return r;
 }
 

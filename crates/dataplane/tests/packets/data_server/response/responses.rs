@@ -8,7 +8,7 @@ use std::{
 
 use baton_abi::{
     RESPONSE_BODY, RESPONSE_CHUNK_END, RESPONSE_CHUNK_SIZE, RESPONSE_COMPLETE, RESPONSE_HEAD,
-    RESPONSE_TRAILER_BEGIN, RESPONSE_TUNNEL, RESPONSE_UNKNOWN, Response,
+    RESPONSE_TRAILER_BEGIN, RESPONSE_TUNNEL, RESPONSE_UNKNOWN, Response, SERVICE_PATHS,
 };
 use fastrand::Rng;
 use libbpf_rs::{MapCore as _, MapFlags};
@@ -280,6 +280,52 @@ fn it_moves_between_responses_only() {
         };
         asked.live.expect(&[(counter, 1)]);
     }
+}
+
+/// Has the server write these pieces, of which the program does not see the first. The client acknowledges nothing.
+fn write_unseen_first(asked: &mut Asked, pieces: [&[u8]; 2]) {
+    judges_nothing(&asked.live.node);
+    (&asked.live.stream).write_all(pieces[0]).unwrap();
+    owns(&asked.live.node, SERVICE_PATHS);
+    (&asked.live.stream).write_all(pieces[1]).unwrap();
+    asked.written += pieces[0].len() + pieces[1].len();
+}
+
+/// A head may be dropped before the program sees it, while what is behind it leaves: a queue in front of a neighbour
+/// whose address is not known drops the oldest packets. TCP sends the head again, and then it is known where the response
+/// ends.
+#[test]
+fn a_head_may_come_behind_its_body() {
+    let _host = own_host();
+    send_again();
+    let mut asked = Asked::at(routed());
+    write_unseen_first(
+        &mut asked,
+        [b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na", b"bcd"],
+    );
+    assert_ne!(asked.seen().ahead, 0);
+    until(|| asked.seen().ahead == 0);
+    assert_eq!(asked.state(), RESPONSE_COMPLETE);
+    asked.live.forward(&asked.ack());
+    asked.live.expect(FORWARDED);
+    let request = asked.ack().flags("PA").payload(ELSEWHERE);
+    asked.live.forwards(&request, &[("ds_door_handed_on", 1)]);
+}
+
+/// If the client has acknowledged what the program has not seen, TCP never sends it again, so the response cannot be
+/// followed.
+#[test]
+fn what_was_acknowledged_unseen_never_comes() {
+    let _host = own_host();
+    let mut asked = Asked::at(routed());
+    write_unseen_first(
+        &mut asked,
+        [b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na", b"bcd"],
+    );
+    asked.live.forward(&asked.ack());
+    asked.live.expect(FORWARDED);
+    let request = asked.ack().flags("PA").payload(ELSEWHERE);
+    asked.live.forwards(&request, &[("ds_door_stays", 1)]);
 }
 
 /// A connection stays while a request has no answer yet, although the response before is complete. A connection on
