@@ -27,6 +27,25 @@ sockopt_impl!(
     QueueSeq, GetOnly, libc::IPPROTO_TCP, libc::TCP_QUEUE_SEQ, u32
 );
 
+/// The number of 64-bit words of `struct tcp_info` of linux/tcp.h, as far as it is read here.
+const INFO_WORDS: usize = 17;
+/// The word `tcpi_bytes_received`.
+const BYTES_RECEIVED: usize = 16;
+
+sockopt_impl!(
+    /// What the kernel says of a connection.
+    Info, GetOnly, libc::IPPROTO_TCP, libc::TCP_INFO, [u64; INFO_WORDS]
+);
+
+/// Returns how many bytes have come since the connection's socket was made, modulo 2^32. A FIN counts as one.
+///
+/// # Errors
+/// That of getsockopt().
+pub fn received(socket: &impl AsFd) -> io::Result<u32> {
+    let info = getsockopt(socket, Info)?;
+    Ok(info[BYTES_RECEIVED] as u32) // its lower half
+}
+
 /// Where a connection is.
 #[derive(Clone, Copy, Debug)]
 pub struct Position {
@@ -36,7 +55,8 @@ pub struct Position {
     pub receive: u32,
 }
 
-/// Returns where the connection of a socket is. Needs CAP_NET_ADMIN.
+/// Returns where the connection of a socket is. Needs CAP_NET_ADMIN. If this process dies meanwhile, the kernel forgets
+/// the connection without a RST (tcp_disconnect() in net/ipv4/tcp.c), and its client is told nothing.
 ///
 /// # Errors
 /// That of setsockopt() or getsockopt(). The socket may then still be in repair mode.

@@ -48,7 +48,7 @@ pub use self::store::Store;
 use self::verdict::{Extent, LONGEST, Verdict, hide_http2, judge, requests};
 use crate::client::{Ends, Services};
 use crate::listener::Listener;
-use crate::position::{self, Position};
+use crate::position;
 
 /// The program has to let a connection go on within this time. After that the agent answers.
 const GIVES_UP: Duration = Duration::from_secs(3);
@@ -302,6 +302,7 @@ async fn read(
         ends,
         flow,
         begin: door.request,
+        send: door.counted,
         program,
         store: Arc::clone(&store),
     };
@@ -319,8 +320,10 @@ struct Connection {
     client: TcpStream,
     ends: Ends,
     flow: TcbKey,
-    /// Sequence number of the request's first byte.
+    /// Sequence number of the request's first byte, which is the first that this socket has received.
     begin: u32,
+    /// Sequence number of the first byte that this socket would send.
+    send: u32,
     program: Arc<dyn Program>,
     store: Arc<Store>,
 }
@@ -328,8 +331,8 @@ struct Connection {
 /// All that has come from the request's first byte on.
 struct Come {
     text: Vec<u8>,
-    /// Where the connection is behind all that has come.
-    position: Position,
+    /// The sequence number behind all that has come.
+    end: u32,
 }
 
 impl Come {
@@ -337,8 +340,7 @@ impl Come {
     fn has_ended(&self, begin: u32) -> Option<bool> {
         // The text fits in a receive buffer, so its length fits in 32 bits.
         match self
-            .position
-            .receive
+            .end
             .wrapping_sub(begin)
             .wrapping_sub(self.text.len() as u32)
         {
@@ -466,15 +468,18 @@ impl Connection {
 
     /// Returns what has come, and leaves it in the socket.
     fn look(&self) -> io::Result<Come> {
-        let position = position::of(&self.client)?;
-        let mut text = vec![0; position.receive.wrapping_sub(self.begin) as usize];
+        let received = position::received(&self.client)?;
+        let mut text = vec![0; received as usize];
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
         // Of an empty buffer the kernel says that it would wait for data.
         if !text.is_empty() {
             let bytes = recv(self.client.as_raw_fd(), &mut text, flags)?;
             text.truncate(bytes);
         }
-        Ok(Come { text, position })
+        Ok(Come {
+            text,
+            end: self.begin.wrapping_add(received),
+        })
     }
 
     /// Sends the request to the program until the connection goes on, with this host's server or another data server.
@@ -496,12 +501,12 @@ impl Connection {
                 return self.answer(Answer::Nobody).await;
             }
             if let Some(has_ended) = come.has_ended(self.begin) {
-                read.end = come.position.receive;
+                read.end = come.end;
                 self.program.tell(self.client.as_fd(), &read)?;
                 if let Some(head) = come.text.get_mut(..read.head as usize) {
                     hide_http2(head);
                 }
-                let stream = self.stream(&door, come.position.send);
+                let stream = self.stream(&door);
                 given = frames(&stream, self.begin, &come, has_ended);
                 // If there is no room for the file, what is kept is lost with this process.
                 if let Err(error) = self.store.put(&self.flow, &given) {
@@ -528,13 +533,13 @@ impl Connection {
         Ok(error.is_some_and(|error| is_reset(&error)))
     }
 
-    fn stream(&self, door: &Door, ack: u32) -> Stream {
+    fn stream(&self, door: &Door) -> Stream {
         let is_stamped = u32::from(door.flags) & DOOR_STAMPED != 0;
         Stream {
             mac: self.program.mac(),
             client: self.ends.client,
             cluster: self.ends.cluster,
-            ack,
+            ack: self.send,
             window: u16::from_be(door.be_window),
             // The program knows which timestamp to echo.
             stamps: is_stamped.then_some((door.tsval, 0)),
@@ -602,7 +607,7 @@ fn frames(stream: &Stream, begin: u32, come: &Come, has_ended: bool) -> Given {
     }
     Given {
         frames,
-        end: come.position.receive,
+        end: come.end,
     }
 }
 
