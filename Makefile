@@ -89,7 +89,7 @@ fuzz: ## every fuzz target, FUZZ_SECONDS=20 each
 soak: ## the scenarios at full length, SOAK_ROUNDS=1 times, and 10^8 sequences of packets (root)
 	@scripts/setup test
 	$(PROGRAMS)
-	BATON_TEST_LONG=1 cargo test -p baton-model
+	BATON_TEST_LONG=1 cargo test --release -p baton-model
 	@set -e; for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \
 		BATON_TEST_LONG=1 BATON_BIN=$$(realpath $(TARGET)/debug/baton) $(TARGET)/debug/scenarios; \

@@ -129,6 +129,7 @@ enum counter {
 	COUNTER_DS_NO_SOCKET,        /* dropped in silence: a RST is the CS's to send */
 	COUNTER_DS_CLAIMED,          /* CLAIM for a connection that is here: delivered, and MOVED sent */
 	COUNTER_DS_CLAIM_PASSED_ON,
+	COUNTER_DS_CLAIM_FOLLOWED,   /* CLAIM for a connection that went from here with this very request: it follows */
 	COUNTER_DS_UNCLAIMED,        /* this DS was the last to be asked: NONE was sent */
 	COUNTER_DS_ALIVE,            /* a connection server asked whether this host lives */
 	COUNTER_DS_FENCED,           /* a packet of a connection that may be another node's by now: a question to its

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * By CLAIM a connection server asks which data server has a connection. The one that has it answers MOVED, with what
- * the connection server must know. One that does not have it asks the next data server of the service; the last one
- * answers NONE. Where there is a door, the packet comes to the door once the connection server knows the way. Otherwise
- * it is delivered here, if the message carries its data. A RST is only delivered.
+ * the connection server must know. One that handed it over with the very request that is asked for sends that on. Any
+ * other asks the next data server of the service; the last one answers NONE. Where there is a door, the packet comes to
+ * the door once the connection server knows the way. Otherwise it is delivered here, if the message carries its data. A
+ * RST is only delivered.
  */
 #ifndef BATON_DATA_SERVER_CLAIM_H
 #define BATON_DATA_SERVER_CLAIM_H
@@ -94,12 +95,45 @@ static __always_inline int ask_next(struct arrival *a, struct lccp_header *h, co
 	return send_message(a, h, in, &back);
 }
 
-static __always_inline int claim_at_ds(struct arrival *a, struct lccp_header *h, const struct inner *in)
+/*
+ * Whether the connection went from here with the request that the packet begins, and that may follow it. Its ADOPT and
+ * what the connection server was told of it may be lost, and then nobody has the connection. The data server to which
+ * it went may have begun anew since, and have forgotten that it has done the request. That takes longer than
+ * GIVEN_TICKS, so after that only a request that may be done twice follows.
+ */
+static __always_inline bool went_with(struct arrival *a, const struct lccp_header *h, const struct inner *in)
+{
+	const struct given *last = is_owners(in->ip.daddr, in->tcp.dest) && payload_of(in) ? given_with(h, in) : 0;
+
+	if (!last || may_have_been_done(a, h, in))
+		return false;
+	u32 age = tick_now() - last->tick;
+	return age < GIVEN_TICKS || (age < AGAIN_TICKS && is_repeatable(a->skb, in));
+}
+
+/* Handles the packet as if the connection server that asks had forwarded it here. */
+static __always_inline int take_as_forwarded(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	a->sender = h->be_data;
+	h->command = LCCP_FORWARD;
+	h->be_data = 0;
+	h->tcb = (struct lccp_tcb){};
+	count(a->counters, COUNTER_DS_CLAIM_FOLLOWED);
+	return deliver_forwarded(a, h, in);
+}
+
+static __always_inline int claim_at_ds(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
 	struct tcp_sock *tcp = claimed_socket(sk, &in->tcp);
-	int verdict = tcp ? claimed(a, h, in, sk, tcp) : ask_next(a, h, in);
+	int verdict;
 
+	if (tcp)
+		verdict = claimed(a, h, in, sk, tcp);
+	else if (went_with(a, h, in))
+		verdict = take_as_forwarded(a, h, in);
+	else
+		verdict = ask_next(a, h, in);
 	if (sk)
 		bpf_sk_release(sk);
 	return verdict;

@@ -29,8 +29,9 @@ static __always_inline bool is_left_alone(const struct tcb *tcb)
  * the request that the message carries; or `next` is the owner itself, and the connection is at rest. Only the owner
  * that the entry names is believed, and only about numbers near the entry's. A MOVED of an earlier owner, or about an
  * earlier connection on these ports, comes late and changes nothing: the client's next packet reaches whoever has the
- * connection. If the owner is dead, a data server that says that it has the connection itself is believed, because the
- * dead one's MOVED may be lost.
+ * connection. But if it names the entry's owner and a later request than the entry does, the entry knows that owner by an
+ * older message, and notes the request. If the owner is dead, a data server that says that it has the connection itself
+ * is believed, because the dead one's MOVED may be lost.
  */
 static __always_inline int moved_on(struct packet *p, const struct lccp_header *h, struct tcb *tcb, u32 next)
 {
@@ -44,6 +45,10 @@ static __always_inline int moved_on(struct packet *p, const struct lccp_header *
 			return XDP_DROP;
 		}
 		note_moved_on(tcb, next, h, &c.tcp);
+		return drop(p, COUNTER_CS_MOVED_ON);
+	}
+	if (next == tcb->owner && h->be_data && (int)(moved_with(h, &c.tcp) - tcb->request_seq) > 0) {
+		note_moved_with(tcb, h, &c.tcp);
 		return drop(p, COUNTER_CS_MOVED_ON);
 	}
 	if (next == tcb->owner || !is_from(p, next) || !is_left_alone(tcb))

@@ -27,21 +27,26 @@ static __always_inline u32 moved_with(const struct lccp_header *h, const struct 
 	return is_behind_request(h) ? (u32)bpf_be64_to_cpu(h->tcb.be_resume) : bpf_ntohl(tcp->seq);
 }
 
+/*
+ * Notes with which request the owner was given the connection. Until the client has something of the response, the
+ * request is adopted if it comes again, because its ADOPT may be lost. A packet behind the request may be older than the
+ * entry, so its acknowledgement need not be the entry's.
+ */
+static __always_inline void note_moved_with(struct tcb *tcb, const struct lccp_header *h, const struct tcphdr *tcp)
+{
+	if (!is_behind_request(h) && bpf_ntohl(tcp->ack_seq) != tcb->last_ack)
+		return;
+	tcb->request_seq = moved_with(h, tcp);
+	tcb->attempt = h->tcb.attempt;
+	tcb->state |= TCB_ADOPTING | TCB_WAITING;
+}
+
 /* Makes data server `next` the owner, as the MOVED around this packet says. */
 static __always_inline void note_moved_on(struct tcb *tcb, u16 next, const struct lccp_header *h, const struct tcphdr *tcp)
 {
 	tally_connection(next, true);
 	give_to(tcb, next, NO_DATA_SERVER);
-	/*
-	 * Until the client has something of the response, the request is adopted if it comes again, because its ADOPT
-	 * may be lost. A packet behind the request may be older than the entry, so its acknowledgement need not be the
-	 * entry's.
-	 */
-	if (is_behind_request(h) || bpf_ntohl(tcp->ack_seq) == tcb->last_ack) {
-		tcb->request_seq = moved_with(h, tcp);
-		tcb->attempt = h->tcb.attempt;
-		tcb->state |= TCB_ADOPTING | TCB_WAITING;
-	}
+	note_moved_with(tcb, h, tcp);
 }
 
 #endif

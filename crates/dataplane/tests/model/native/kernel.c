@@ -26,6 +26,7 @@ struct node {
 	struct settings settings;
 	struct place_of doors_begun, passing, given, expected, keeping;
 	struct place_of doors, responses, have_read, telling; /* these end with the socket */
+	struct ring ring;
 	u64 handovers, turns[POOLS], asking;
 	struct model_socket socket;
 	struct bpf_sock full;
@@ -148,6 +149,8 @@ void *bpf_map_lookup_elem(const void *map, const void *key)
 		return nth(here->turns, sizeof(here->turns[0]), POOLS, key);
 	if (map == &peers)
 		return peer_of(*(const u32 *)key);
+	if (map == &rings)
+		return &here->ring;
 	if (map == &handovers)
 		return &here->handovers;
 	if (map == &door_tallies)
@@ -461,6 +464,7 @@ void model_reset(u32 has_agent)
 		s->slot = i;
 		s->reader_port = has_agent ? READER_PORT : 0;
 		s->data_servers = NODES;
+		nodes[i].ring = (struct ring){ .next = addresses[(i + 1) % NODES], .length = NODES };
 	}
 	/* The time is never 0, because 0 says that nothing has happened yet. */
 	now_ns = 1ULL << 40;

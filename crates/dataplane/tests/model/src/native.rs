@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use baton_abi::{
-    Door, HaveRead, Kept, LCCP_ADOPT, LCCP_FORWARD, LCCP_MOVED, LCCP_NONE, LCCP_RECEPTOR_DS,
-    LCCP_REFUSED, LCCP_VERSION, LccpFlow, LccpHeader, LccpTcb,
+    Door, HaveRead, Kept, LCCP_ADOPT, LCCP_CLAIM, LCCP_FORWARD, LCCP_MOVED, LCCP_NONE,
+    LCCP_RECEPTOR_DS, LCCP_REFUSED, LCCP_VERSION, LccpFlow, LccpHeader, LccpTcb,
 };
 
 /// Short addresses, as they are on the wire (`native/door.h`).
@@ -19,6 +19,7 @@ pub const ADOPT: u8 = LCCP_ADOPT as u8;
 pub const REFUSED: u8 = LCCP_REFUSED as u8;
 pub const FORWARD: u8 = LCCP_FORWARD as u8;
 pub const NONE: u8 = LCCP_NONE as u8;
+pub const CLAIM: u8 = LCCP_CLAIM as u8;
 pub const MOVED: u8 = LCCP_MOVED as u8;
 
 /// The header of a message of the connection server about the client's connection.
@@ -33,10 +34,9 @@ pub fn header(command: u8, attempt: u8) -> LccpHeader {
             be_client_port: CLIENT.port().to_be(),
             be_cluster_port: CLUSTER.port().to_be(),
         },
-        be_data: if command == ADOPT {
-            CONNECTION_SERVER
-        } else {
-            0
+        be_data: match command {
+            ADOPT | CLAIM => CONNECTION_SERVER,
+            _ => 0,
         },
         tcb: LccpTcb {
             be_mss: 1448_u16.to_be(),

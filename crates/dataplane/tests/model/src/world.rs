@@ -4,14 +4,13 @@
 use std::collections::VecDeque;
 
 use baton_abi::{
-    AGENT_METADATA, DOOR_NOBODY, DOOR_READING, Door, HaveRead, Kept, LEAVE_METADATA, LccpHeader,
-    READ_CHUNKED,
+    AGENT_METADATA, DOOR_NOBODY, DOOR_READING, Door, HaveRead, Kept, LEAVE_METADATA, READ_CHUNKED,
 };
 
 use crate::http::{Reader, State, may_answer};
 use crate::native::{
-    self, ADOPT, CONNECTION_SERVER, FORWARD, Frame, Listener, MOVED, NODES, NONE, Packet, Programs,
-    REFUSED, RawPacket, Way,
+    self, ADOPT, CLAIM, CONNECTION_SERVER, FORWARD, Frame, Listener, MOVED, NODES, NONE, Packet,
+    Programs, REFUSED, RawPacket, Way,
 };
 use crate::script::Stream;
 use crate::socket::{Socket, is_before};
@@ -49,12 +48,16 @@ pub struct World<'a> {
     messages: Vec<(usize, Packet)>,
     /// The data server that the connection server takes for the owner.
     owner: Option<usize>,
+    /// What the connection server knows of the connection while it has no entry of it, but has had one.
+    stray: Option<Stray>,
+    /// The time in milliseconds.
+    now: u64,
     /// Where the request begins that is being adopted, as far as the connection server knows.
     adopting: Option<u32>,
     /// How often that request was sent on before it came to its owner.
     attempt: u8,
-    /// How often the owner has said since that it does not have the connection.
-    nones: u32,
+    /// In how many ticks the owner has said since that it does not have the connection, and the last of these ticks.
+    nones: (u32, u64),
     /// The newest acknowledgement that the connection server knows.
     last_ack: u32,
     /// Up to which sequence number the client has the responses.
@@ -72,9 +75,26 @@ pub struct World<'a> {
     pub tells: bool,
 }
 
-/// How often the owner may say that it does not have the connection that it is to adopt. The connection server counts
-/// ticks (bpf/connection_server/find/none.h).
-const AWAITED: u32 = 12;
+/// What the connection server knows of a connection without an entry, with times in milliseconds.
+#[derive(Clone, Copy)]
+struct Stray {
+    /// When the first packet came that found no entry. `None`: none has come.
+    first: Option<u64>,
+    /// When the data servers were last asked for such a packet.
+    asked: Option<u64>,
+    /// Whether they have said since that nobody has the connection.
+    is_nobodys: bool,
+}
+
+/// How long the connection server waits for an answer, in milliseconds (bpf/connection_server/find/claim.h).
+const PATIENCE: u64 = 134;
+/// How long it waits at least before it ends a connection that nobody has, in milliseconds: `stray_grace`.
+const GRACE: u64 = 1000;
+/// In how many ticks the owner may say that it does not have the connection that it is to adopt
+/// (bpf/connection_server/find/none.h).
+const AWAITED: u32 = 5;
+/// The length of a tick in milliseconds.
+const TICK: u64 = 1074;
 /// How much a client may send before it hears of its server (bpf/connection_server/forwarder.h).
 const FIRST_FLIGHT: u32 = 64 << 10;
 
@@ -92,9 +112,11 @@ impl<'a> World<'a> {
             network: Vec::new(),
             messages: Vec::new(),
             owner: None,
+            stray: None,
+            now: 0,
             adopting: Some(trial.client_isn),
             attempt: 0,
-            nones: 0,
+            nones: (0, 0),
             last_ack: trial.server_isn,
             heard: trial.server_isn,
             acknowledged: 0,
@@ -240,6 +262,7 @@ impl<'a> World<'a> {
                 self.come_again(node)?;
             }
         }
+        self.now += u64::from(milliseconds);
         self.programs.pass_time(u64::from(milliseconds) * 1_000_000);
         Ok(())
     }
@@ -254,6 +277,9 @@ impl<'a> World<'a> {
         let has_data = !packet.payload.is_empty();
         let behind = self.adopting.map(|begin| seq.wrapping_sub(begin));
         let Some(owner) = self.owner else {
+            if let Some(stray) = self.stray {
+                return self.find(packet, stray);
+            }
             if behind != Some(0) || !has_data {
                 return Ok(());
             }
@@ -328,23 +354,39 @@ impl<'a> World<'a> {
             return self.arrive(to, packet);
         }
         let from = NODES.iter().position(|&one| one == packet.raw.peer);
+        if self.tells {
+            println!("      connection server <- {}", self.show(&packet));
+        }
         match packet.raw.header.command {
-            MOVED if self.owner == from => {
-                self.owner = NODES
-                    .iter()
-                    .position(|&one| one == packet.raw.header.be_data);
-                // This follows bpf/connection_server/find/moved_on.h.
-                let tcb = packet.raw.header.tcb;
-                let with = u64::from_be(tcb.be_resume);
-                if with >> 32 != 0 || packet.raw.ack == self.last_ack {
-                    let begin = if with >> 32 != 0 {
-                        with as u32
-                    } else {
-                        packet.raw.seq
-                    };
-                    self.adopting = Some(begin);
-                    self.attempt = tcb.attempt;
-                    self.nones = 0;
+            MOVED if self.owner.is_none() && self.stray.is_some() => {
+                self.stray = None;
+                self.owner = match packet.raw.header.be_data {
+                    0 => from,
+                    next => NODES.iter().position(|&one| one == next),
+                };
+                Ok(())
+            }
+            // Late, the answer to CLAIM says nothing new.
+            MOVED if packet.raw.header.be_data == 0 => Ok(()),
+            // This follows bpf/connection_server/find/moved.h.
+            MOVED => {
+                let header = packet.raw.header;
+                let next = NODES.iter().position(|&one| one == header.be_data);
+                let with = u64::from_be(header.tcb.be_resume);
+                let is_behind = with >> 32 != 0;
+                let begin = if is_behind {
+                    with as u32
+                } else {
+                    packet.raw.seq
+                };
+                let is_newer = self.adopting.is_none_or(|known| is_before(known, begin));
+                if self.owner == from || (self.owner == next && is_newer) {
+                    self.owner = next;
+                    if is_behind || packet.raw.ack == self.last_ack {
+                        self.adopting = Some(begin);
+                        self.attempt = header.tcb.attempt;
+                        self.nones = (0, 0);
+                    }
                 }
                 Ok(())
             }
@@ -352,27 +394,38 @@ impl<'a> World<'a> {
                 self.is_refused = true;
                 Ok(())
             }
+            NONE if packet.raw.header.tcb.attempt > 0 => {
+                if let Some(stray) = &mut self.stray {
+                    stray.is_nobodys = true;
+                }
+                Ok(())
+            }
             NONE if self.owner != from => Ok(()),
             NONE if self.adopting.is_none() => self.claim(packet),
-            NONE if self.nones == AWAITED => {
-                match self.nodes.iter().any(|node| node.socket.is_some()) {
-                    true => {
-                        self.adopting = None;
-                        self.claim(packet)
-                    }
-                    // The client gets a RST.
-                    false => {
-                        self.is_refused = true;
-                        Ok(())
-                    }
-                }
+            NONE if self.is_awaited_too_long(&packet) => {
+                self.adopting = None;
+                self.claim(packet)
             }
-            NONE => {
-                self.nones += 1;
-                self.send_ahead(from, packet)
-            }
+            NONE => self.send_ahead(from, packet),
             _ => Ok(()),
         }
+    }
+
+    /// Whether the owner has said for too long of what the client must send again that it does not have the connection.
+    fn is_awaited_too_long(&mut self, packet: &Packet) -> bool {
+        let begin = self.adopting.unwrap_or(packet.raw.seq);
+        if packet.payload.is_empty() || packet.raw.seq.wrapping_sub(begin) >= FIRST_FLIGHT {
+            return false;
+        }
+        let (ticks, last) = self.nones;
+        let tick = self.now / TICK;
+        if ticks > 0 && tick == last {
+            return false;
+        }
+        if ticks < AWAITED {
+            self.nones = (ticks + 1, tick);
+        }
+        ticks >= AWAITED
     }
 
     /// Sends what may have come ahead of its request to the owner once more.
@@ -383,17 +436,41 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Asks which data server has the connection, and sends the packet there.
-    fn claim(&mut self, mut packet: Packet) -> Checked {
-        packet.raw.peer = 0;
-        packet.raw.header = LccpHeader::default();
-        match self.nodes.iter().position(|node| node.socket.is_some()) {
-            Some(found) => {
-                self.owner = Some(found);
-                self.arrive(found, packet)
-            }
-            None => Ok(()),
+    /// Forgets who has the connection, and asks all data servers, one after the other.
+    fn claim(&mut self, packet: Packet) -> Checked {
+        self.owner = None;
+        self.ask(packet, None)
+    }
+
+    /// Handles a packet of the client while nobody is known to have the connection, as `stray()` of
+    /// bpf/connection_server/find/claim.h does.
+    fn find(&mut self, packet: Packet, stray: Stray) -> Checked {
+        let (asked, first) = match (stray.asked, stray.first) {
+            (Some(asked), Some(first)) => (asked, first),
+            _ => return self.ask(packet, Some(self.now)),
+        };
+        let is_late = self.now - first >= GRACE;
+        match stray.is_nobodys {
+            false if self.now - asked >= PATIENCE => self.ask(packet, Some(first)),
+            true if is_late && asked - first < GRACE => self.ask(packet, Some(first)),
+            // The client gets a RST.
+            true if is_late => Err("nobody has the connection".into()),
+            _ => Ok(()),
         }
+    }
+
+    /// Sends CLAIM with this packet to the first data server of the ring. `first` is the time of the first packet that
+    /// found no entry.
+    fn ask(&mut self, mut packet: Packet, first: Option<u64>) -> Checked {
+        self.stray = Some(Stray {
+            first,
+            asked: first.map(|_| self.now),
+            is_nobodys: false,
+        });
+        packet.raw.peer = CONNECTION_SERVER;
+        packet.raw.header = native::header(CLAIM, 0);
+        self.messages.push((0, packet));
+        Ok(())
     }
 
     /// TCP takes the next packet that the door has let in.
@@ -507,7 +584,7 @@ impl<'a> World<'a> {
 
     /// Sends an empty packet that acknowledges what the client has received.
     pub fn acknowledge(&mut self) -> Checked {
-        if self.owner.is_none() {
+        if self.owner.is_none() && self.stray.is_none() {
             return Ok(());
         }
         self.said = self.heard;
@@ -595,7 +672,12 @@ impl<'a> World<'a> {
             seq = packet.end();
             packet
         });
-        self.nodes[node].keeps = frames.collect();
+        // What another socket's agent keeps still, because the connection has come back before all of it arrived.
+        let end = read.end;
+        let mut keeps: Vec<_> = frames.collect();
+        let others = self.nodes[node].keeps.drain(..);
+        keeps.extend(others.filter(|other| is_before(end, other.end())));
+        self.nodes[node].keeps = keeps;
     }
 
     /// Checks that a packet of somebody who knows no sequence number changes nothing. Guesses near a right number are

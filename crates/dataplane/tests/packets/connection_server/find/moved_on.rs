@@ -157,6 +157,37 @@ fn no_other_is_believed() {
     }
 }
 
+/// An owner that has handed the connection over before, and is given it again, may follow its old note for a packet that
+/// comes ahead of the ADOPT. So the entry may know the owner by an old message when the right one comes, from a data
+/// server that the entry does not name.
+#[test]
+fn a_later_request_of_the_same_owner_is_noted() {
+    let node = node();
+    let (mut connection, request) = asked(&node);
+    let told = moved_on(&node, &connection, 0, 1, &request);
+    node.run(&told).expect(Drop, MOVED_ON);
+    connection.ack = connection.ack.wrapping_add(ANSWER);
+    let later = connection.data(get("/ds2/b"));
+    connection.send(&node, &later);
+    assert_eq!(u32::from(connection.entry(&node).state), TCB_AT_DOOR);
+    let told = moved_on(&node, &connection, 2, 1, &later);
+    node.run(&told).expect(Drop, MOVED_ON);
+    let entry = connection.entry(&node);
+    assert_eq!(owner(&entry), (1, NO_DATA_SERVER));
+    let state = TCB_AT_DOOR | TCB_ADOPTING | TCB_WAITING;
+    assert_eq!(
+        (u32::from(entry.state), entry.request_seq),
+        (state, later.seq)
+    );
+    let seen = node
+        .run(&later.frame())
+        .expect(Tx, &[("cs_adopt_again", 1)]);
+    assert_eq!(sent(&node, &seen).to, ds(1));
+    // What was said before that request changes nothing.
+    let told = moved_on(&node, &connection, 2, 1, &request);
+    node.run(&told).expect(Drop, MISMATCH);
+}
+
 /// A MOVED that comes when the client already has the next owner's response changes only the owner: nothing is
 /// adopted again.
 #[test]

@@ -15,7 +15,7 @@ use crate::{
     prelude::*,
 };
 
-const POST: &[u8] = b"POST /ds2/a HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: 1\r\n\r\nx";
+pub const POST: &[u8] = b"POST /ds2/a HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: 1\r\n\r\nx";
 
 fn mark(node: &Node, server: u16, flag: u32) {
     let mut marked = data_server(server);

@@ -5,7 +5,13 @@ use std::io::{ErrorKind, Read as _};
 use baton_abi::{DataServer, LCCP_FLAG_HEADERS, Ring, short_address};
 use baton_wire::{Message, TcbPart};
 
-use crate::{data_server::door::owner::LET_IN, prelude::*};
+use crate::{
+    data_server::door::{
+        owner::{ELSEWHERE, LET_IN, ended, goes_with, owned, request, told_again, told_moved},
+        owner_ends::{POST, kill_next},
+    },
+    prelude::*,
+};
 
 const CLAIMED: Counted<'_> = &[("ds_claimed", 1)];
 const PASSED_ON: Counted<'_> = &[("ds_claim_passed_on", 1)];
@@ -308,6 +314,42 @@ fn where_a_question_ends() {
         .set_peer(CS, &DataServer::default())
         .unwrap();
     ends(2);
+}
+
+/// Both the ADOPT with which a connection was handed over and MOVED may be lost. Then nobody has it, and the data server
+/// that handed it over knows where it went. Of other packets it knows nothing.
+#[test]
+fn who_has_handed_it_over_sends_the_request_after_it() {
+    let _host = own_host();
+    let live = owned();
+    in_ring(&live.node);
+    way_out(&live);
+    let request = request(&live, ELSEWHERE);
+    goes_with(&live, &request);
+    ended(&live);
+    send(&live.node, &claim(&live.client, 1), &request);
+    live.expect(&[("ds_claim_followed", 1), ("ds_door_again", 1)]);
+    told_moved(&live, &request);
+    told_again(&live, &request, None);
+    let end = request.seq.wrapping_add(ELSEWHERE.len() as u32);
+    let behind = request.seq(end).payload("more");
+    send(&live.node, &claim(&live.client, 1), &behind);
+    live.expect(PASSED_ON);
+}
+
+/// The data server to which the connection went has died. It may have done the request, which must not be done twice.
+#[test]
+fn what_may_have_been_done_is_not_sent_after_it() {
+    let _host = own_host();
+    let live = owned();
+    in_ring(&live.node);
+    way_out(&live);
+    let post = request(&live, POST);
+    goes_with(&live, &post);
+    ended(&live);
+    kill_next(&live.node);
+    send(&live.node, &claim(&live.client, 1), &post);
+    live.expect(PASSED_ON);
 }
 
 /// Sends messages to the connection server and to data server 1 where [`Live::wire`] sees them.
