@@ -8,8 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::competitor::Competitor;
 use crate::lab::BenchLab;
-use crate::options::Options;
-use crate::throughput::Load;
+use crate::options::{Load, Options};
 use crate::wrk;
 
 const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";

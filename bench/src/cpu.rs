@@ -2,9 +2,6 @@
 
 use anyhow::{Context as _, Result};
 
-use crate::competitor::Competitor;
-use crate::throughput::LoadResult;
-
 /// The time that all processors together have worked since the machine's start: user, nice, system, irq, softirq.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuTime {
@@ -44,23 +41,6 @@ impl CpuTime {
             _ => None,
         }
     }
-}
-
-/// A table of the processor time a request, for every load.
-pub(crate) fn markdown(loads: &[LoadResult]) -> String {
-    let mut text = String::from(
-        "## Processor time of the whole machine, µs a request (median of rounds)\n\n\
-         | load | baton | direct | HAProxy | baton − direct |\n|---|--:|--:|--:|--:|\n",
-    );
-    for load in loads {
-        let [baton, direct, haproxy] = Competitor::ALL.map(|one| load.cpu(one).median);
-        text += &format!(
-            "| {} | {baton:.1} | {direct:.1} | {haproxy:.1} | {:.1} |\n",
-            load.load.name(),
-            load.cpu_beyond_direct().median
-        );
-    }
-    text
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ fn run(options: &Options) -> Result<()> {
     let lab = BenchLab::raise(options)?;
     let measured = throughput::measure(&lab, options)?;
     report.add(throughput::markdown(&measured));
-    report.add(cpu::markdown(&measured));
+    report.add(throughput::cpu_markdown(&measured));
     if options.loads.is_empty() {
         report.add(handover::measure(&lab, options)?);
         report.add(handover_latency::measure(&lab, options)?);

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::throughput::Load;
-
 /// Measures baton beside direct access and HAProxy, on one machine in one run.
 #[derive(Debug, Parser)]
 #[command(name = "bench")]
@@ -80,6 +78,43 @@ impl Options {
             Load::ALL.to_vec()
         } else {
             self.loads.clone()
+        }
+    }
+}
+
+/// What wrk asks for, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Load {
+    /// 4 KB over connections that stay
+    #[value(name = "4k")]
+    FourKilobytes,
+    /// 64 KB over connections that stay
+    #[value(name = "64k")]
+    SixtyFourKilobytes,
+    /// 1 MB over connections that stay
+    #[value(name = "1m")]
+    Megabyte,
+    /// 4 KB, each over a connection of its own
+    #[value(name = "4k-close")]
+    FourKilobytesClose,
+}
+
+impl Load {
+    /// All loads, in the order of the report.
+    pub const ALL: [Load; 4] = [
+        Load::FourKilobytes,
+        Load::SixtyFourKilobytes,
+        Load::Megabyte,
+        Load::FourKilobytesClose,
+    ];
+
+    /// The name that tables show.
+    pub fn name(self) -> &'static str {
+        match self {
+            Load::FourKilobytes => "4 KB keep-alive",
+            Load::SixtyFourKilobytes => "64 KB keep-alive",
+            Load::Megabyte => "1 MB keep-alive",
+            Load::FourKilobytesClose => "4 KB close",
         }
     }
 }

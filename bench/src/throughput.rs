@@ -1,4 +1,4 @@
-//! Measures requests a second. In every round each competitor has its turn, one after the other, so that other load on
+//! Measures requests a second, and the processor time of each. In every round each competitor has its turn, one after the other, so that other load on
 //! the machine meets all of them. Ratios are taken within a round.
 
 use anyhow::Result;
@@ -6,49 +6,14 @@ use anyhow::Result;
 use crate::competitor::{Competitor, Each};
 use crate::cpu::CpuTime;
 use crate::lab::BenchLab;
-use crate::options::Options;
+use crate::options::{Load, Options};
 use crate::statistics::Spread;
 use crate::wrk::{self, Measured, Pages, Work};
 
 /// The number of wrk's threads: one for each server.
 const THREADS: u32 = 3;
 
-/// What is asked for, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Load {
-    /// 4 KB over connections that stay
-    #[value(name = "4k")]
-    FourKilobytes,
-    /// 64 KB over connections that stay
-    #[value(name = "64k")]
-    SixtyFourKilobytes,
-    /// 1 MB over connections that stay
-    #[value(name = "1m")]
-    Megabyte,
-    /// 4 KB, each over a connection of its own
-    #[value(name = "4k-close")]
-    FourKilobytesClose,
-}
-
 impl Load {
-    /// All loads, in the order of the report.
-    pub const ALL: [Load; 4] = [
-        Load::FourKilobytes,
-        Load::SixtyFourKilobytes,
-        Load::Megabyte,
-        Load::FourKilobytesClose,
-    ];
-
-    /// The name that tables show.
-    pub fn name(self) -> &'static str {
-        match self {
-            Load::FourKilobytes => "4 KB keep-alive",
-            Load::SixtyFourKilobytes => "64 KB keep-alive",
-            Load::Megabyte => "1 MB keep-alive",
-            Load::FourKilobytesClose => "4 KB close",
-        }
-    }
-
     /// The load as work for wrk.
     pub fn work(self, options: &Options) -> Work {
         let (path, close) = match self {
@@ -95,8 +60,7 @@ pub(crate) struct Turn {
 /// The results of all rounds of one load.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadResult {
-    /// The load.
-    pub load: Load,
+    load: Load,
     rounds: Vec<Each<Turn>>,
 }
 
@@ -136,12 +100,12 @@ fn turn(lab: &BenchLab, competitor: Competitor, work: Work) -> Result<Turn> {
 
 impl LoadResult {
     /// The processor time a request, in microseconds.
-    pub fn cpu(&self, competitor: Competitor) -> Spread {
+    fn cpu(&self, competitor: Competitor) -> Spread {
         Spread::of(self.rounds.iter().map(|round| round.of(competitor).cpu))
     }
 
     /// The processor time that baton takes more than direct access, in microseconds a request, within each round.
-    pub fn cpu_beyond_direct(&self) -> Spread {
+    fn cpu_beyond_direct(&self) -> Spread {
         Spread::of(
             self.rounds
                 .iter()
@@ -191,6 +155,23 @@ pub(crate) fn markdown(loads: &[LoadResult]) -> String {
             goal(one.load.goal_against_haproxy()),
             one.baton_to(Competitor::Direct),
             goal(one.load.goal_against_direct()),
+        );
+    }
+    text
+}
+
+/// A table of the processor time a request, for every load.
+pub(crate) fn cpu_markdown(loads: &[LoadResult]) -> String {
+    let mut text = String::from(
+        "## Processor time of the whole machine, µs a request (median of rounds)\n\n\
+         | load | baton | direct | HAProxy | baton − direct |\n|---|--:|--:|--:|--:|\n",
+    );
+    for load in loads {
+        let [baton, direct, haproxy] = Competitor::ALL.map(|one| load.cpu(one).median);
+        text += &format!(
+            "| {} | {baton:.1} | {direct:.1} | {haproxy:.1} | {:.1} |\n",
+            load.load.name(),
+            load.cpu_beyond_direct().median
         );
     }
     text
