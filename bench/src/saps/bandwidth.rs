@@ -7,8 +7,7 @@ use anyhow::{Result, ensure};
 
 use super::cluster::{CLIENTS, Cluster};
 use super::connection::{Connection, Fetched};
-use super::system::{Sender, System};
-use super::{Round, TURNS};
+use super::system::{Round, Sender, System, TURNS};
 use crate::statistics::Spread;
 
 /// The lengths of the streams, in kilobytes.

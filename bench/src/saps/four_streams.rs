@@ -9,8 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use super::cluster::{CLIENTS, Cluster, sent_by};
 use super::connection::{Connection, Fetched};
-use super::system::{Sender, System};
-use super::{Round, TURNS};
+use super::system::{Round, Sender, System, TURNS};
 use crate::statistics::{Spread, percentile};
 
 const BIN: Duration = Duration::from_millis(10);

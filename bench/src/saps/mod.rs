@@ -22,18 +22,7 @@ use anyhow::{Context as _, Result};
 
 use crate::options::Options;
 use cluster::Cluster;
-use system::{Sender, System};
-
-/// The turns of a round: each system with each congestion control, in this order.
-const TURNS: [(Sender, System); 4] = [
-    (Sender::Cubic, System::Saps),
-    (Sender::Cubic, System::VirtualServer),
-    (Sender::Bbr, System::Saps),
-    (Sender::Bbr, System::VirtualServer),
-];
-
-/// One value for each turn, in the order of [`TURNS`].
-type Round<T> = [T; TURNS.len()];
+use system::turns;
 
 /// Measures, and returns the report in Markdown.
 pub(crate) fn measure(options: &Options) -> Result<String> {
@@ -55,21 +44,18 @@ fn narrow(options: &Options) -> Result<String> {
             support::turn(&cluster, turn, (options.sessions, round))
         })?);
     }
+    let usages: Vec<_> = (sites.iter())
+        .map(|round| round.each_ref().map(|site| site.usage))
+        .collect();
     Ok([
         cluster::markdown(options),
         round_trip::markdown(&trips),
         bandwidth::markdown(&bursts),
         four_streams::markdown(&streams),
         support::markdown(&sites, options.sessions),
-        usage::markdown(&sites),
+        usage::markdown(&usages),
     ]
     .join("\n"))
-}
-
-/// Calls a function for each turn.
-fn turns<T>(mut what: impl FnMut((Sender, System)) -> Result<T>) -> Result<Round<T>> {
-    let [a, b, c, d] = TURNS;
-    Ok([what(a)?, what(b)?, what(c)?, what(d)?])
 }
 
 /// Sends back all bytes that come to this port, until the process is ended.

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 
 use super::cluster::{CLIENTS, Cluster};
-use super::system::{Sender, System};
-use super::{Round, TURNS, turns};
+use super::system::{Round, Sender, System, TURNS, turns};
 use crate::statistics::percentile;
 
 /// The port of the echo program.

@@ -8,9 +8,8 @@ use anyhow::{Result, anyhow};
 use super::cluster::{CLIENTS, Cluster};
 use super::mix::SCALE;
 use super::session::{self, Counted, Tally};
-use super::system::{Sender, System};
+use super::system::{Round, Sender, System, TURNS};
 use super::usage::{Meters, Usage};
-use super::{Round, TURNS};
 use crate::statistics::{Spread, percentile};
 
 const WARM_UP: Duration = Duration::from_secs(15);

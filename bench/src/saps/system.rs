@@ -1,5 +1,7 @@
 //! The systems that are compared: the two of bench/saps/lab.toml, each with two kinds of sender.
 
+use anyhow::Result;
+
 pub(super) const SERVERS: [&str; 4] = ["server1", "server2", "server3", "server4"];
 pub(super) const APPLICATION_NODES: [&str; 4] = ["app1", "app2", "app3", "app4"];
 /// The system whose hosts run TCP with the clients, and so see congestion at the bottleneck.
@@ -16,6 +18,23 @@ pub(super) enum System {
 pub(super) enum Sender {
     Cubic,
     Bbr,
+}
+
+/// The turns of a round: each system with each congestion control, in this order.
+pub(super) const TURNS: [(Sender, System); 4] = [
+    (Sender::Cubic, System::Saps),
+    (Sender::Cubic, System::VirtualServer),
+    (Sender::Bbr, System::Saps),
+    (Sender::Bbr, System::VirtualServer),
+];
+
+/// One value for each turn, in the order of [`TURNS`].
+pub(super) type Round<T> = [T; TURNS.len()];
+
+/// Calls a function for each turn.
+pub(super) fn turns<T>(mut what: impl FnMut((Sender, System)) -> Result<T>) -> Result<Round<T>> {
+    let [a, b, c, d] = TURNS;
+    Ok([what(a)?, what(b)?, what(c)?, what(d)?])
 }
 
 impl System {

@@ -5,9 +5,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 
 use super::cluster::Cluster;
-use super::support::Site;
-use super::system::System;
-use super::{Round, TURNS};
+use super::system::{Round, System, TURNS};
 use crate::cpu::CpuTime;
 use crate::processes;
 use crate::snmp;
@@ -108,7 +106,7 @@ impl Meters {
     }
 }
 
-pub(super) fn markdown(rounds: &[Round<Site>]) -> String {
+pub(super) fn markdown(rounds: &[Round<Usage>]) -> String {
     let mut text = String::from(
         "## What that took, a second: medians of rounds (table 6)\n\n\
          Retransmissions and timers are the senders', also as a part of the segments sent for the first time; dropped is what found the router's queue full, \
@@ -120,9 +118,8 @@ pub(super) fn markdown(rounds: &[Round<Site>]) -> String {
          |---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for (at, (sender, system)) in TURNS.into_iter().enumerate() {
-        let median = |of: fn(&Usage) -> f64| {
-            Spread::of(rounds.iter().map(|round| of(&round[at].usage))).median
-        };
+        let median =
+            |of: fn(&Usage) -> f64| Spread::of(rounds.iter().map(|round| of(&round[at]))).median;
         let percent = |of: fn(&Usage) -> f64| format!("{:.1} %", 100.0 * median(of));
         let daemon = |of: fn(&Usage) -> f64| match system {
             System::Saps => percent(of),
