@@ -11,9 +11,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
-use crate::file::Host;
-use crate::running::Running;
-use crate::state::{self, Lock};
 
 /// The seconds between two looks of a program at the file.
 const LOOK: &str = "1";
@@ -22,7 +19,7 @@ const LOOK: &str = "1";
 pub(crate) fn words(directory: &Path) -> Result<Vec<String>> {
     let file = file(directory);
     if !file.exists() {
-        write(&file, 0)?;
+        set(directory, 0)?;
     }
     Ok(vec![
         crate::tool::find("env")?.display().to_string(),
@@ -45,31 +42,16 @@ pub(crate) fn library() -> Result<PathBuf> {
     })
 }
 
-impl Running {
-    /// Sets the clock of a host `ahead` seconds ahead of the right time, or behind it if negative.
-    pub(crate) fn set_clock(&self, host: &str, ahead: i64) -> Result<()> {
-        let _lock = Lock::lab(self.lab().name(), &mut |_| {})?;
-        let host = self
-            .lab()
-            .host(host)
-            .ok_or_else(|| self.no_such_host(host))?;
-        let Host { name, .. } = host;
-        if !host.own_clock {
-            return Err(Error::NoOwnClock(name.as_str().to_owned()));
-        }
-        let directory = state::host_directory(self.lab().name(), name.as_str());
-        write(&file(&directory), ahead)
-    }
+/// Sets the clock of the host with this directory `ahead` seconds ahead of the right time, or behind it if negative.
+pub(crate) fn set(directory: &Path, ahead: i64) -> Result<()> {
+    let file = file(directory);
+    let doing = || format!("write {}", file.display());
+    // The file is replaced as a whole, because a program may read it at any moment.
+    let new = file.with_extension("new");
+    std::fs::write(&new, format!("{ahead:+}\n")).doing(doing)?;
+    std::fs::rename(&new, &file).doing(doing)
 }
 
 fn file(directory: &Path) -> PathBuf {
     directory.join("clock")
-}
-
-/// Writes the offset. The file is replaced as a whole, because a program may read it at any moment.
-fn write(file: &Path, ahead: i64) -> Result<()> {
-    let doing = || format!("write {}", file.display());
-    let new = file.with_extension("new");
-    std::fs::write(&new, format!("{ahead:+}\n")).doing(doing)?;
-    std::fs::rename(&new, file).doing(doing)
 }

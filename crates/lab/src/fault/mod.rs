@@ -19,12 +19,12 @@ mod power;
 use nix::sys::signal::Signal;
 
 pub use self::packets::{Direction, Only, Packets};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::BRIDGE;
 use crate::ready::PATIENCE;
 use crate::running::Running;
 use crate::state::{self, Lock};
-use crate::topology;
+use crate::{clock, topology};
 
 /// A fault of a host, or the end of one. The comments are also the help of `baton lab fault`.
 #[derive(Clone, Debug, PartialEq, clap::Subcommand)]
@@ -90,7 +90,7 @@ impl Running {
             Fault::Pause { thing } => self.kill(host, thing, Signal::SIGSTOP),
             Fault::Continue { thing } => self.kill(host, thing, Signal::SIGCONT),
             Fault::Packets(packets) => self.disturb(host, packets),
-            Fault::Clock { ahead } => self.set_clock(host, *ahead),
+            Fault::Clock { ahead } => self.clock(host, *ahead),
         }
     }
 
@@ -112,6 +112,14 @@ impl Running {
         let directory = state::host_directory(&self.lab().name, host);
         let inside = self.namespace(&state, host)?;
         topology::insert(bridge, inside, file_host, &directory)
+    }
+
+    fn clock(&self, host: &str, ahead: i64) -> Result<()> {
+        let _lock = Lock::lab(self.lab().name(), &mut |_| {})?;
+        if !self.file_host(host)?.own_clock {
+            return Err(Error::NoOwnClock(host.to_owned()));
+        }
+        clock::set(&state::host_directory(self.lab().name(), host), ahead)
     }
 }
 
