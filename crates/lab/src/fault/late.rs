@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use super::packets::Direction;
+use super::direction::Direction;
 use crate::error::{Doing, Error, LogTail, Result};
 use crate::file::{BRIDGE, Host, Lab};
 use crate::netns::Namespace;

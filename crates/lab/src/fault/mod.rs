@@ -12,13 +12,15 @@
 //!
 //! Each fault lasts until it is undone, and `down` undoes all of them.
 
+mod direction;
 mod late;
 pub(crate) mod packets;
 mod power;
 
 use nix::sys::signal::Signal;
 
-pub use self::packets::{Direction, Only, Packets};
+pub use self::direction::Direction;
+pub use self::packets::{Only, Packets};
 use crate::error::{Error, Result};
 use crate::file::BRIDGE;
 use crate::ready::PATIENCE;

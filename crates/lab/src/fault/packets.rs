@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::direction::Direction;
 use super::late::{self, LATE};
 use crate::error::Result;
 use crate::file::{BRIDGE, Host, Lab, Loss};
@@ -59,19 +60,6 @@ pub enum Only {
     Lccp,
     /// TCP packets of clients and servers that are not inside a message
     Tcp,
-}
-
-/// The direction of packets, as seen from the host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Packets from the host and to it
-    #[default]
-    Both,
-    /// Packets that the host sends
-    From,
-    /// Packets that the host receives
-    To,
 }
 
 impl Running {
@@ -136,12 +124,6 @@ fn part(text: &str) -> Result<Loss, String> {
 
 fn milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
     text.parse().map(Duration::from_millis)
-}
-
-impl Direction {
-    fn has(self, way: Direction) -> bool {
-        self == Direction::Both || self == way
-    }
 }
 
 impl Only {
