@@ -59,28 +59,34 @@ struct WrittenPort {
 /// One address, or several in a list.
 struct Addresses(Vec<HostAddress>);
 
-pub(super) fn parse(text: &str) -> Result<Lab> {
-    let written: Written = toml::from_str(text)?;
-    let checker = Checker { text };
-    if written.hosts.is_empty() {
-        return Err(checker.error(text.len(), "the lab has no hosts: add a [[host]]"));
+impl Lab {
+    /// Reads a lab file.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] or [`Error::LabFile`], with the line and what to write instead.
+    pub fn parse(text: &str) -> Result<Lab> {
+        let written: Written = toml::from_str(text)?;
+        let checker = Checker { text };
+        if written.hosts.is_empty() {
+            return Err(checker.error(text.len(), "the lab has no hosts: add a [[host]]"));
+        }
+        checker.names(&written.hosts)?;
+        checker.addresses(&written.hosts)?;
+        for host in &written.hosts {
+            checker.roles(host)?;
+            checker.node_address(host)?;
+            checker.gateway(host, &written.hosts)?;
+            checker.things(host, written.config.is_some())?;
+        }
+        let lab = Lab {
+            name: written.name,
+            hosts: written.hosts.into_iter().map(Host::from).collect(),
+            config: written.config,
+            source: text.to_owned(),
+        };
+        config::check(&lab)?;
+        Ok(lab)
     }
-    checker.names(&written.hosts)?;
-    checker.addresses(&written.hosts)?;
-    for host in &written.hosts {
-        checker.roles(host)?;
-        checker.node_address(host)?;
-        checker.gateway(host, &written.hosts)?;
-        checker.things(host, written.config.is_some())?;
-    }
-    let lab = Lab {
-        name: written.name,
-        hosts: written.hosts.into_iter().map(Host::from).collect(),
-        config: written.config,
-        source: text.to_owned(),
-    };
-    config::check(&lab)?;
-    Ok(lab)
 }
 
 /// An address that a host has already.

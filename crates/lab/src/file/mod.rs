@@ -16,8 +16,6 @@ pub use names::{BRIDGE, HostName, LabName, LanName, ThingName};
 pub use thing::{Program, Server, ServerKind, Thing};
 pub use values::{Cpu, HostAddress, Loss, Mtu, Port, Rate};
 
-use crate::error::Result;
-
 /// A checked lab file: names and addresses are unique, and everything fits together.
 #[derive(Clone, Debug)]
 pub struct Lab {
@@ -111,14 +109,6 @@ pub struct Config {
 }
 
 impl Lab {
-    /// Reads a lab file.
-    ///
-    /// # Errors
-    /// [`crate::Error::Syntax`] or [`crate::Error::LabFile`], with the line and what to write instead.
-    pub fn parse(text: &str) -> Result<Lab> {
-        check::parse(text)
-    }
-
     /// The lab's name, which its namespaces and directories carry.
     pub fn name(&self) -> &LabName {
         &self.name
