@@ -3,7 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Prepared, files, first_word, make_directory, write};
+use super::files;
+use super::prepared::{Prepared, first_word, make_directory, write};
 use crate::error::{Doing, Result};
 use crate::file::{Host, Server};
 

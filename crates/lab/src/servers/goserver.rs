@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Prepared, files, make_directory, write};
+use super::files;
+use super::prepared::{Prepared, make_directory, write};
 use crate::error::{Doing, Result};
 use crate::file::{Host, Server};
 use crate::{state, tool};

@@ -19,22 +19,15 @@ mod apache;
 pub(crate) mod files;
 mod goserver;
 mod nginx;
+mod prepared;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use files::{FILES, SUMS, file};
 
-use crate::error::{Doing, Result};
+use self::prepared::Prepared;
+use crate::error::Result;
 use crate::file::{Host, Lab, Server, ServerKind, Thing};
-use crate::tool;
-
-/// The command that starts a server, and what must be removed before.
-pub(crate) struct Prepared {
-    /// The full path of the program, and its arguments.
-    pub words: Vec<String>,
-    /// Files that a former run may have left, and that would keep the server from starting.
-    pub leftovers: Vec<PathBuf>,
-}
 
 /// Makes what servers of all labs share, if it is missing: the files, Apache's program for `/upload`, and
 /// the Go server, as far as a host needs them.
@@ -80,17 +73,4 @@ fn servers(host: &Host) -> impl Iterator<Item = &Server> {
         Thing::Server(server) => Some(server),
         _ => None,
     })
-}
-
-fn make_directory(path: &Path) -> Result<()> {
-    std::fs::create_dir_all(path).doing(|| format!("make {}", path.display()))
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).doing(|| format!("write {}", path.display()))
-}
-
-/// The full path of a program, as the first word of a command.
-fn first_word(program: &str) -> Result<String> {
-    Ok(tool::find(program)?.to_string_lossy().into_owned())
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use nix::sys::resource::{Resource, getrlimit};
 
-use super::{Prepared, files, first_word, make_directory, write};
+use super::files;
+use super::prepared::{Prepared, first_word, make_directory, write};
 use crate::error::Result;
 use crate::file::{Host, Server};
 
