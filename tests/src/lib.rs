@@ -25,6 +25,7 @@ pub mod change;
 pub mod frames;
 pub mod guard;
 pub mod machine;
+mod patience;
 pub mod run;
 pub mod runner;
 pub mod scenario;

@@ -1,12 +1,10 @@
 //! The vocabulary of scenarios. Each step is a struct whose fields are the step's parameters.
 
 use std::fmt;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use crate::slowness;
 use crate::span::Span;
 use crate::world::World;
 
@@ -184,25 +182,6 @@ pub(crate) fn meanwhile(steps: &[Step], world: &mut World) -> Result<()> {
         step.run(world)
             .with_context(|| format!("meanwhile, {step}"))
     })
-}
-
-/// Repeats a check until it succeeds or the time is over. Returns the result of the last one.
-///
-/// # Errors
-/// The check still fails when the time is over.
-pub(crate) fn until<T>(patience: Span, mut check: impl FnMut() -> Result<T>) -> Result<T> {
-    let end = Instant::now() + patience.0;
-    loop {
-        match check() {
-            Err(_) if Instant::now() < end => std::thread::sleep(Duration::from_millis(50)),
-            done => return done,
-        }
-    }
-}
-
-/// How long a step waits for what must come, unless the scenario says otherwise.
-pub(crate) fn patience() -> Span {
-    Span(slowness::patience())
 }
 
 /// Shows the step's name in short.

@@ -27,7 +27,7 @@ pub struct Moved {
     at_least: BTreeMap<String, u64>,
     #[serde(default)]
     at_most: BTreeMap<String, u64>,
-    #[serde(default = "crate::step::patience")]
+    #[serde(default = "crate::patience::patience")]
     within: Span,
 }
 
@@ -55,7 +55,7 @@ impl Moved {
             on: vec![host.to_owned()],
             at_least: BTreeMap::from([(counter.to_owned(), least)]),
             at_most: BTreeMap::new(),
-            within: crate::step::patience(),
+            within: crate::patience::patience(),
         }
     }
 

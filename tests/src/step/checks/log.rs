@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::step::{patience, until};
+use crate::patience::{patience, until};
 use crate::world::World;
 
 /// Checks that a log holds a text, or that it lacks one.

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use toml::Table;
 
 use super::node::{config_like, write_secret};
+use crate::patience::patience;
 use crate::step::checks::snapshot::Snapshot;
-use crate::step::patience;
 use crate::world::World;
 
 /// Starts a node that must not start: it must end soon, say what is wrong, where, and what to do, and leave nothing

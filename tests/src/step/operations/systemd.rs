@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
 use super::node::{StartNode, write_secret};
-use crate::step::patience;
+use crate::patience::patience;
 use crate::world::World;
 
 /// Starts systemd on a host on which the lab runs no node. The step installs `baton` and its unit like `make install`,
