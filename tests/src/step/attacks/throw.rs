@@ -1,14 +1,16 @@
 //! A step that sends nodes what no well-behaved sender would send.
 
 mod lccp;
+mod target;
 mod tcp;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use anyhow::{Result, bail, ensure};
-use baton_wire::{ClusterKey, LccpKey};
+use baton_wire::ClusterKey;
 use serde::Deserialize;
 
+use self::target::Target;
 use self::tcp::Sweep;
 use crate::frames::{self, Frame, Way};
 use crate::step::checks::counters::Moved;
@@ -87,18 +89,6 @@ enum What {
     /// Segments like those of `SweepAcks`, with a RST. All have an acknowledgement; of RSTs without one, one in 32,768
     /// would be near a connection.
     SweepResets,
-}
-
-/// The addresses and the key of the frames.
-struct Target {
-    way: Way,
-    client: Ipv4Addr,
-    /// The sender of messages between nodes.
-    sender: Ipv4Addr,
-    node: Ipv4Addr,
-    /// The key of messages from the sender to the node, or a wrong one in its place if `stolen` says so.
-    key: LccpKey,
-    is_cs: bool,
 }
 
 impl Throw {

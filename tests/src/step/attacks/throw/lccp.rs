@@ -11,7 +11,7 @@ use baton_wire::{
 };
 use etherparse::TcpHeader;
 
-use super::Target;
+use super::target::Target;
 use crate::frames::{Frame, IP_AT};
 use crate::world::CLUSTER;
 

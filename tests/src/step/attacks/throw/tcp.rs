@@ -6,7 +6,7 @@ use anyhow::Result;
 use etherparse::TcpHeader;
 use fastrand::Rng;
 
-use super::Target;
+use super::target::Target;
 use crate::frames::{Frame, IP_AT, TCP_AT};
 use crate::world::CLUSTER;
 
