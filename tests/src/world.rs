@@ -15,7 +15,7 @@ use toml::Table;
 use crate::slowness;
 use crate::step::checks::snapshot::Snapshot;
 use crate::step::checks::sockets::Sockets;
-use crate::step::clients::background::Background;
+use crate::step::clients::background::running::Background;
 use crate::step::operations::node::Started;
 use crate::step::operations::systemd::Manager;
 

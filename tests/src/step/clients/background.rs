@@ -18,20 +18,18 @@
 
 mod download;
 mod requests;
+pub mod running;
 mod stalls;
 mod tally;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
-};
-use std::thread::JoinHandle;
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
-use self::{download::Download, requests::Requests, stalls::Phases, tally::Tally};
-use super::load::{Going, Load};
+use self::running::{Background, Orders};
+use self::{download::Download, requests::Requests, tally::Tally};
+use super::load::{Load, running::Going};
 use crate::world::World;
 
 /// The greatest number of failures that are printed.
@@ -68,24 +66,6 @@ pub struct Finish {
 #[serde(deny_unknown_fields)]
 pub struct Phase {
     name: String,
-}
-
-/// The running clients.
-pub struct Background {
-    clients: Vec<(String, JoinHandle<Tally>)>,
-    load: Option<Going>,
-    orders: Arc<Orders>,
-}
-
-/// The orders to the clients.
-#[derive(Default)]
-struct Orders {
-    /// Set when clients must end after the current page.
-    finish: AtomicBool,
-    /// Set when clients must end at once.
-    abandon: AtomicBool,
-    /// What is being done to the cluster meanwhile.
-    phases: Phases,
 }
 
 impl Begin {
@@ -170,27 +150,5 @@ impl Finish {
             self.failed_at_least
         );
         Ok(())
-    }
-}
-
-impl Background {
-    /// Ends all clients at once, without judging them.
-    pub fn abandon(self) {
-        self.orders.abandon.store(true, Relaxed);
-        // An error of the load is ignored, because an earlier one has ended the scenario.
-        let _ = self.load.map(Going::end);
-        for (_, client) in self.clients {
-            let _ = client.join();
-        }
-    }
-}
-
-impl Orders {
-    fn ended(&self) -> bool {
-        self.finish.load(Relaxed) || self.abandoned()
-    }
-
-    fn abandoned(&self) -> bool {
-        self.abandon.load(Relaxed)
     }
 }

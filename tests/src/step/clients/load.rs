@@ -1,7 +1,9 @@
 //! A step that sends load by wrk or ab, while other steps happen. No request may fail, unless its connection was ended
 //! on purpose.
 
-use std::process::{Child, Command, Output, Stdio};
+pub(super) mod running;
+
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -10,6 +12,7 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use serde::Deserialize;
 
+use self::running::{Going, Judge, Tool};
 use crate::slowness;
 use crate::span::{Span, seconds};
 use crate::step::{Step, meanwhile};
@@ -55,27 +58,6 @@ pub struct Load {
     /// The steps that run meanwhile.
     #[serde(default)]
     meanwhile: Vec<Step>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Tool {
-    Wrk,
-    Ab,
-}
-
-/// A running wrk, which goes on until it is told to end.
-pub struct Going {
-    child: Child,
-    judge: Judge,
-}
-
-/// The facts by which a program's report is judged.
-#[derive(Clone, Copy, Debug)]
-struct Judge {
-    tool: Tool,
-    requests: u32,
-    may_fail: bool,
 }
 
 impl Load {
@@ -197,73 +179,6 @@ impl Load {
     }
 }
 
-impl Going {
-    /// Ends the load, and returns how long its requests took.
-    ///
-    /// # Errors
-    /// The load had ended already, or a request failed.
-    pub fn end(mut self) -> Result<String> {
-        ensure!(self.child.try_wait()?.is_none(), "the load is over already");
-        // On SIGINT wrk ends early and prints its report.
-        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGINT)?;
-        let output = self.child.wait_with_output()?;
-        self.judge.check(&output)?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let line = |first: &str| {
-            text.lines()
-                .find_map(|line| line.trim().strip_prefix(first))
-        };
-        // The columns of wrk are average, deviation and maximum.
-        let longest = line("Latency ").and_then(|line| line.split_whitespace().nth(2));
-        Ok(format!(
-            "wrk: {}; latency: longest {}, p99 {}",
-            text.lines()
-                .find(|line| line.contains(" requests in "))
-                .unwrap_or_default()
-                .trim(),
-            longest.unwrap_or_default(),
-            line("99%").unwrap_or_default().trim()
-        ))
-    }
-}
-
-impl Judge {
-    fn check(self, output: &Output) -> Result<()> {
-        let text = String::from_utf8_lossy(&output.stdout);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(
-            output.status.success(),
-            "{:?}: {}\n{text}{errors}",
-            self.tool,
-            output.status
-        );
-        let done = match self.tool {
-            Tool::Wrk => {
-                ensure!(
-                    self.may_fail || !text.contains("Socket errors"),
-                    "requests failed:\n{text}"
-                );
-                ensure!(!text.contains("Non-2xx"), "requests failed:\n{text}");
-                text.lines()
-                    .find_map(|line| line.trim().split_once(" requests in")?.0.parse().ok())
-            }
-            Tool::Ab => {
-                ensure!(
-                    value(&text, "Failed requests:") == Some(0),
-                    "requests failed:\n{text}"
-                );
-                ensure!(!text.contains("Non-2xx"), "requests failed:\n{text}");
-                value(&text, "Complete requests:").filter(|done| *done == u64::from(self.requests))
-            }
-        };
-        ensure!(
-            done.is_some_and(|done: u64| done > 0),
-            "requests are missing:\n{text}"
-        );
-        Ok(())
-    }
-}
-
 /// The script for wrk: it asks for these paths, if there are any, one after the other over whatever connection is
 /// free, and waits before each request. Without the wait, wrk would ask as fast as the machine can, which takes
 /// processor time from the labs beside this one.
@@ -278,11 +193,6 @@ fn script_of(paths: &[String]) -> String {
         );
     }
     script
-}
-
-fn value(text: &str, label: &str) -> Option<u64> {
-    text.lines()
-        .find_map(|line| line.strip_prefix(label)?.trim().parse().ok())
 }
 
 /// The number of segments that the client's kernel has retransmitted so far: RetransSegs of RFC 4022, read from two

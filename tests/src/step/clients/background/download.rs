@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::super::get::lab_file;
 use super::super::http::served_by;
-use super::Orders;
+use super::running::Orders;
 use super::tally::{Failure, Tally};
 use crate::span::{Span, seconds};
 use crate::world::{CLUSTER, World};

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::super::http::{connect, get, read_response, served_by};
 use super::super::page::Page;
-use super::Orders;
+use super::running::Orders;
 use super::tally::{Failure, Tally};
 use crate::span::Span;
 use crate::world::World;
