@@ -13,11 +13,9 @@ use tempfile::TempDir;
 use toml::Table;
 
 use crate::slowness;
-use crate::step::checks::snapshot::Snapshot;
-use crate::step::checks::sockets::Sockets;
 use crate::step::clients::background::running::Background;
-use crate::step::operations::node::Started;
-use crate::step::operations::systemd::Manager;
+use crate::step::operations::service_manager::Manager;
+use crate::step::operations::started_node::StartedNode;
 
 /// The cluster address of every lab.
 pub const CLUSTER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
@@ -30,6 +28,20 @@ pub type Marks = BTreeMap<String, Counters>;
 
 /// Which data server answers each client address.
 pub type Clients = BTreeMap<Ipv4Addr, String>;
+
+/// A host's addresses, rules, routes, interfaces with their XDP programs, kernel parameters, pins (which keep the
+/// other programs in place) and files, as sets of lines, by the source of the lines.
+pub struct Snapshot(pub BTreeMap<String, BTreeSet<String>>);
+
+/// The numbers in /proc/net/sockstat (see proc(5)).
+#[derive(Clone, Copy, Debug)]
+pub struct Sockets {
+    /// The host's sockets of every kind and in every state but TIME_WAIT. A socket counts until its last reference is
+    /// gone, so one that a program has leaked counts, which ss(8) does not show.
+    pub used: u64,
+    /// Pages of TCP buffer memory of the whole machine.
+    pub pages: u64,
+}
 
 /// The lab and the shared state on which steps act.
 pub struct World {
@@ -48,7 +60,7 @@ pub struct World {
     /// What `count-sockets` counted, by host.
     pub sockets: BTreeMap<String, Sockets>,
     /// The nodes that steps started, by host.
-    pub nodes: BTreeMap<String, Started>,
+    pub nodes: BTreeMap<String, StartedNode>,
     /// The service managers that steps started, by host.
     pub managers: BTreeMap<String, Manager>,
     /// The hosts whose daemon was killed at least once.

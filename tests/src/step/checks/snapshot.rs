@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::world::World;
+use crate::world::{Snapshot, World};
 
 /// Remembers a host's state.
 #[derive(Debug, Deserialize)]
@@ -30,10 +30,6 @@ pub struct Changed {
     /// The parts of the snapshot that must differ: commands, "/proc/sys/net", "pins", "files".
     parts: Vec<String>,
 }
-
-/// A host's addresses, rules, routes, interfaces with their XDP programs, kernel parameters, pins (which keep the
-/// other programs in place) and files, as sets of lines, by the source of the lines.
-pub struct Snapshot(BTreeMap<String, BTreeSet<String>>);
 
 impl Take {
     /// Runs the step.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::patience::until;
 use crate::span::Span;
-use crate::world::World;
+use crate::world::{Sockets, World};
 
 /// Remembers how many sockets there are.
 #[derive(Debug, Deserialize)]
@@ -26,16 +26,6 @@ pub struct NoMore {
     more_pages_at_most: u64,
     #[serde(default = "crate::patience::patience")]
     within: Span,
-}
-
-/// The numbers in /proc/net/sockstat (see proc(5)).
-#[derive(Clone, Copy, Debug)]
-pub struct Sockets {
-    /// The host's sockets of every kind and in every state but TIME_WAIT. A socket counts until its last reference is
-    /// gone, so one that a program has leaked counts, which ss(8) does not show.
-    used: u64,
-    /// Pages of TCP buffer memory of the whole machine.
-    pages: u64,
 }
 
 impl Count {

@@ -8,6 +8,8 @@ pub mod node;
 pub mod process;
 pub mod refuses;
 pub mod repeat;
+pub mod service_manager;
 pub mod shell;
+pub mod started_node;
 pub mod systemd;
 pub mod upgrade;

@@ -5,17 +5,16 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use baton_lab::Signal;
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
 use serde::Deserialize;
 use toml::Table;
 
 use super::config::changed;
+use super::started_node::StartedNode;
 use crate::slowness::patience;
 use crate::world::World;
 
@@ -47,9 +46,6 @@ pub struct Teardown {
     #[serde(default = "crate::step::clients::get::once")]
     times: usize,
 }
-
-/// A node that a step started; `None` once it has ended.
-pub struct Started(Option<Child>);
 
 impl StartNode {
     /// The host on which the node is to run.
@@ -88,7 +84,7 @@ impl StartNode {
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()?;
-        let mut started = Started(Some(child));
+        let mut started = StartedNode(Some(child));
         let socket = directory.join("control.sock");
         let end = Instant::now() + patience();
         while UnixStream::connect(&socket).is_err() {
@@ -143,42 +139,6 @@ impl Teardown {
             );
         }
         Ok(())
-    }
-}
-
-impl Started {
-    /// Kills the node, if it runs.
-    ///
-    /// # Errors
-    /// The node does not end.
-    pub fn kill(mut self) -> Result<()> {
-        self.end(Signal::SIGKILL).map(drop)
-    }
-
-    fn ended(&mut self) -> Result<Option<ExitStatus>> {
-        Ok(match &mut self.0 {
-            Some(child) => child.try_wait()?,
-            None => None,
-        })
-    }
-
-    fn end(&mut self, signal: Signal) -> Result<ExitStatus> {
-        let Some(mut child) = self.0.take() else {
-            return Ok(ExitStatus::default());
-        };
-        kill(Pid::from_raw(child.id().cast_signed()), signal)?;
-        let end = Instant::now() + patience();
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok(status);
-            }
-            if Instant::now() >= end {
-                child.kill()?;
-                child.wait()?;
-                bail!("the node did not end within {:?} of {signal}", patience());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
     }
 }
 

@@ -6,8 +6,7 @@ use toml::Table;
 
 use super::node::{config_like, write_secret};
 use crate::patience::patience;
-use crate::step::checks::snapshot::Snapshot;
-use crate::world::World;
+use crate::world::{Snapshot, World};
 
 /// Starts a node that must not start: it must end soon, say what is wrong, where, and what to do, and leave nothing
 /// half set up.

@@ -2,13 +2,14 @@
 //! node` runs as the unit of `packaging/`, with all that confines it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
 use super::node::{StartNode, write_secret};
+use super::service_manager::Manager;
 use crate::patience::patience;
 use crate::world::World;
 
@@ -32,12 +33,6 @@ pub struct Systemctl {
     says: Vec<String>,
 }
 
-/// A running systemd. When this is dropped, systemd ends with everything that it has started.
-pub struct Manager {
-    child: Child,
-    group: PathBuf,
-}
-
 /// The path of systemd on Debian.
 const PROGRAM: &str = "/lib/systemd/systemd";
 
@@ -48,9 +43,6 @@ const LOG: &str = "[Service]\nStandardOutput=append:/run/baton/node.log\nStandar
 
 /// The targets on which the unit depends. Nothing else that systems usually have is started.
 const TARGETS: [&str; 4] = ["sysinit", "basic", "shutdown", "lab"];
-
-/// A time limit that is longer than the unit lets anything take.
-const LONGEST: Duration = Duration::from_secs(300);
 
 /// The shell script that becomes systemd. $1 is the host's directory, $2 the program under test. systemd has
 /// /usr/local, /etc, /run and the hierarchy of control groups for itself. The host's directory is /run/baton there, so
@@ -190,48 +182,8 @@ impl Systemctl {
     }
 }
 
-impl Manager {
-    /// A command that enters systemd's namespaces. The caller adds the program to run.
-    fn command(&mut self) -> Result<Command> {
-        if let Some(status) = self.child.try_wait()? {
-            anyhow::bail!("systemd has ended with {status}");
-        }
-        let outside = self.child.id();
-        let children = std::fs::read_to_string(format!("/proc/{outside}/task/{outside}/children"))?;
-        let first = children.split_whitespace().next();
-        let first = first.context("systemd has not begun yet")?;
-        let mut command = Command::new("timeout");
-        command.args(["-k", "5", &LONGEST.as_secs().to_string()]);
-        command.args(["nsenter", "-t", first, "-m", "-p", "-C", "-n", "--"]);
-        Ok(command)
-    }
-}
-
-impl Drop for Manager {
-    fn drop(&mut self) {
-        // `unshare --kill-child` kills systemd with this process, and with systemd all processes of its namespace end.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let end = Instant::now() + Duration::from_secs(10);
-        while remove_group(&self.group).is_err() && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
 fn systemctl() -> String {
     "systemctl".into()
-}
-
-/// Removes a control group with all groups below it.
-fn remove_group(group: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(group)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            remove_group(&entry.path())?;
-        }
-    }
-    std::fs::remove_dir(group)
 }
 
 /// The mount point of the hierarchy of control groups of version 2.
