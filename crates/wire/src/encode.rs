@@ -10,9 +10,8 @@ use baton_abi::{
 use zerocopy::IntoBytes as _;
 
 use crate::keys::tag::{TAG_BYTES, TAGGED_BYTES};
-use crate::{
-    Clock, Flow, LccpKey, Message, NodePair, ShortAddress, keys::tag::tag, messages::body,
-};
+use crate::messages::{body, numbered::byte};
+use crate::{Clock, Flow, LccpKey, Message, NodePair, ShortAddress, keys::tag::tag};
 
 /// The bytes of `message` from one node of the `pair` to the other, tagged under `key` and dated `clock`. Behind the
 /// header comes the body or, if the message has no body, the client's `packet`.
@@ -194,10 +193,4 @@ fn seal(message: &mut [u8], key: &LccpKey, pair: NodePair) {
     {
         *place = tag(key, tagged, pair, rest).to_be_bytes();
     }
-}
-
-/// A constant of `bpf/abi/lccp.h` that is one byte in a message.
-pub(crate) const fn byte(constant: u32) -> u8 {
-    assert!(constant <= 0xff);
-    constant as u8
 }

@@ -3,7 +3,7 @@
 use baton_abi::{LCCP_HELLO_DRAINING, LccpHello, LccpHelloService};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use crate::encode::byte;
+use super::numbered::byte;
 use crate::{Address, Clock, Endpoint, Health, Hello, HelloService, Incarnation, Permille};
 
 /// Writes the body. It has at most `LCCP_MAX_BODY` bytes, because the type limits the number of services.

@@ -5,8 +5,8 @@ use baton_abi::{
 };
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
+use super::numbered::byte;
 use crate::Address;
-use crate::encode::byte;
 
 /// What a candidate says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

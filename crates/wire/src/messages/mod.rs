@@ -6,7 +6,7 @@ pub mod candidate;
 pub mod head;
 pub mod hello;
 pub mod message;
-mod numbered;
+pub mod numbered;
 pub mod numbers;
 pub mod order;
 pub mod question;

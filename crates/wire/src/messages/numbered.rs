@@ -1,4 +1,4 @@
-//! Enums whose values have numbers in messages.
+//! Constants of `bpf/abi` in messages: the numbers of an enum's values, and single bytes.
 
 /// Defines an enum and its numbers, which are constants of `bpf/abi`.
 macro_rules! numbered {
@@ -30,3 +30,9 @@ macro_rules! numbered {
 }
 
 pub(crate) use numbered;
+
+/// A constant of `bpf/abi/lccp.h` that is one byte in a message.
+pub(crate) const fn byte(constant: u32) -> u8 {
+    assert!(constant <= 0xff);
+    constant as u8
+}

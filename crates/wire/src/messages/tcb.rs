@@ -4,8 +4,8 @@ use std::num::NonZeroU16;
 
 use baton_abi::{LCCP_TCB_AWARE, LCCP_TCB_SACK, LCCP_TCB_WSCALE, LccpTcb};
 
+use super::numbered::byte;
 use crate::Error;
-use crate::encode::byte;
 
 /// What a DS must know besides the client's packet to make a socket of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use baton_abi::{LCCP_TCB_SACK, LCCP_TCB_WSCALE, LccpTcbsEntry};
 
-use crate::encode::byte;
+use super::numbered::byte;
 use crate::{Address, Endpoint, ShortAddress, WindowScales};
 
 /// The connection that an entry belongs to.
