@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Error, siphash24};
+use super::tag::{LccpKey, siphash24};
+use crate::Error;
 
 /// The cluster's secret: 32 bytes, not all zero.
 ///
@@ -104,22 +105,6 @@ impl FromStr for ClusterKey {
     }
 }
 
-/// The SipHash key that tags the messages between two nodes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct LccpKey([u64; 2]);
-
-impl LccpKey {
-    /// The key with these two words, for bytes that are not derived from a [`ClusterKey`], as in tests.
-    pub const fn from_words(words: [u64; 2]) -> Self {
-        Self(words)
-    }
-
-    /// The two words k0 and k1, for `peer_keys.key` and `data_server.key`.
-    pub const fn words(&self) -> [u64; 2] {
-        self.0
-    }
-}
-
 /// The SipHash key of SYN cookies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CookieKey([u64; 2]);
@@ -174,12 +159,6 @@ impl Keys {
 impl fmt::Debug for ClusterKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ClusterKey(secret)")
-    }
-}
-
-impl fmt::Debug for LccpKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LccpKey(secret)")
     }
 }
 

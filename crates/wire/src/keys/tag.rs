@@ -1,11 +1,10 @@
-//! The tag: proof that a node of this cluster wrote a message.
+//! The tag: proof that a node of this cluster wrote a message, made with the key that its two nodes share.
 
+use std::fmt;
 use std::hash::Hasher as _;
 use std::net::Ipv4Addr;
 
 use siphasher::sip::SipHasher24;
-
-use crate::LccpKey;
 
 /// The tag of a message: SipHash-2-4 over
 ///
@@ -66,6 +65,29 @@ pub struct NodePair {
     pub from: Ipv4Addr,
     /// The receiver.
     pub to: Ipv4Addr,
+}
+
+/// The SipHash key that tags the messages between two nodes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct LccpKey([u64; 2]);
+
+impl LccpKey {
+    /// The key with these two words, for bytes that are not derived from a [`ClusterKey`](crate::ClusterKey), as in
+    /// tests.
+    pub const fn from_words(words: [u64; 2]) -> Self {
+        Self(words)
+    }
+
+    /// The two words k0 and k1, for `peer_keys.key` and `data_server.key`.
+    pub const fn words(&self) -> [u64; 2] {
+        self.0
+    }
+}
+
+impl fmt::Debug for LccpKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LccpKey(secret)")
+    }
 }
 
 /// SipHash-2-4 with 64-bit output (Aumasson and Bernstein, 2012).
