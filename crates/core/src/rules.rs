@@ -8,15 +8,17 @@
 //! read them as servers do. Each is judged by its first segment: a condition on something that this segment does
 //! not hold is not met.
 
+mod bad_request;
 mod condition;
 mod framing;
 mod header;
 mod request;
 mod target;
 
+pub use bad_request::BadRequest;
 pub use condition::{Conditions, Matcher};
 pub use framing::{Body, head_length};
-pub use request::{BadRequest, Request};
+pub use request::Request;
 
 use std::{cmp::Reverse, collections::BTreeMap};
 

@@ -4,9 +4,14 @@ use std::time::Duration;
 
 use baton_wire::Outcome;
 
-use super::{YIELD_AGAIN, YIELD_SOON};
 use crate::Moment;
 use crate::resume::Known;
+
+/// The owner is told to let go a second time after this long: a response that pauses leaves only then.
+const YIELD_SOON: Duration = Duration::from_millis(25);
+/// The owner is told to let go again after this long, from the third time on. It must be shorter than the time
+/// for which the order counts at the owner.
+pub(super) const YIELD_AGAIN: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 pub(super) struct Case<S> {

@@ -22,7 +22,7 @@ use baton_wire::{Outcome, YieldAnswer};
 
 use crate::Moment;
 use crate::resume::Known;
-use case::{Case, State};
+use case::{Case, State, YIELD_AGAIN};
 
 /// At most this many responses are moved at once; the others wait. Each move asks two servers for the response.
 pub const AT_ONCE: usize = 128;
@@ -32,11 +32,6 @@ const ASK_AGAIN: Duration = Duration::from_millis(200);
 /// An order is sent at most this often; then another data server is asked. A server may take a while to answer,
 /// and its daemon waits for it.
 const ASK_TIMES: u32 = 12;
-/// The owner is told to let go a second time after this long: a response that pauses leaves only then.
-const YIELD_SOON: Duration = Duration::from_millis(25);
-/// The owner is told to let go again after this long, from the third time on. It must be shorter than the time
-/// for which the order counts at the owner.
-const YIELD_AGAIN: Duration = Duration::from_millis(100);
 /// The owner is told to let go at most this often. After that the client is away, or much of what was sent is
 /// lost, and the owner is told to keep the connection.
 const YIELD_TIMES: u32 = 80;

@@ -1,6 +1,7 @@
 //! Chooses by the client's address: a Maglev table, so that few clients move when a server comes or leaves.
 
-use super::{Rule, Server, named};
+use super::rule::Rule;
+use super::server::{Server, named};
 use crate::{Moment, maglev};
 
 #[derive(Debug)]

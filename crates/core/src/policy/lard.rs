@@ -26,8 +26,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU8;
 use std::time::Duration;
 
-use super::load::{average_per_capacity, capacities};
-use super::{Rule, Server, named};
+use super::rule::Rule;
+use super::server::{Server, average_per_capacity, capacities, named};
 use crate::{Moment, maglev};
 
 /// Active connections below which the paper calls a server underused.

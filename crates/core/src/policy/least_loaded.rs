@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU8;
 use std::time::Duration;
 
-use super::load::{average_per_capacity, capacities};
-use super::{Rule, Server};
+use super::rule::Rule;
+use super::server::{Server, average_per_capacity, capacities};
 use crate::{Moment, weighted_round_robin};
 
 /// The time between two looks at the loads.

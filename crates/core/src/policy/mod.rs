@@ -11,24 +11,25 @@
 mod client;
 mod lard;
 mod least_loaded;
-mod load;
 mod overflow;
 mod path;
 mod pick;
 mod round_robin;
+mod rule;
+mod server;
 mod weighted;
 
-use std::fmt::Debug;
 use std::num::NonZeroU8;
 
 use baton_abi::{POLICY_CLIENT, POLICY_PATH, POLICY_TURN};
 
-pub use load::Load;
 pub use overflow::Limits;
 pub use pick::Rotation;
+pub use server::{Load, Server};
 
 use crate::Moment;
 use crate::slots::Slot;
+use rule::Rule;
 
 /// How a data server is chosen for a new connection, or for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,34 +75,6 @@ impl Policy {
             Self::Lard => Box::<lard::Lard>::default(),
             Self::Overflow(limits) => Box::new(overflow::Overflow::new(limits)),
         }
-    }
-}
-
-/// A data server that takes new connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Server<'a> {
-    /// The data server's index in the programs' map of data servers.
-    pub slot: Slot,
-    /// The name of the data server's node, which is the same on every CS.
-    pub name: &'a str,
-    /// The data server's share of the connections.
-    pub weight: NonZeroU8,
-    /// The data server's load, if that is known. An unknown load counts as average.
-    pub load: Option<Load>,
-}
-
-/// What a policy does with a pool's servers, of which there is at least one.
-///
-/// The servers come in the order of their names. The result names them by index, at most `CHOICES_PER_POOL`
-/// times in all. Each server that is to be a member of the pool must be named at least once: one that is not
-/// named is no member, and when it is named again every connection chooses anew.
-trait Rule: Debug + Send {
-    /// The choices now.
-    fn choices(&mut self, now: Moment, servers: &[Server<'_>]) -> Vec<usize>;
-
-    /// When the choices may change though the servers stay the same; `None` (never) where loads mean nothing.
-    fn next_timeout(&self) -> Option<Moment> {
-        None
     }
 }
 
@@ -161,14 +134,6 @@ impl Chooser {
     pub fn next_timeout(&self) -> Option<Moment> {
         self.rule.next_timeout()
     }
-}
-
-/// Names and weights, as a Maglev table wants them.
-fn named<'a>(servers: &[Server<'a>]) -> Vec<(&'a str, NonZeroU8)> {
-    servers
-        .iter()
-        .map(|server| (server.name, server.weight))
-        .collect()
 }
 
 #[cfg(test)]

@@ -22,7 +22,8 @@ use std::time::Duration;
 
 use baton_wire::Permille;
 
-use super::{Rule, Server};
+use super::rule::Rule;
+use super::server::Server;
 use crate::slots::Slot;
 use crate::{Moment, weighted_round_robin};
 

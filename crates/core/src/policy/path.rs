@@ -1,6 +1,7 @@
 //! Chooses by the request's path: a Maglev table, so that each server's memory holds a part of the content.
 
-use super::{Rule, Server, named};
+use super::rule::Rule;
+use super::server::{Server, named};
 use crate::{Moment, maglev};
 
 #[derive(Debug)]

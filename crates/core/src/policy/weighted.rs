@@ -2,7 +2,8 @@
 
 use std::num::NonZeroU8;
 
-use super::{Rule, Server};
+use super::rule::Rule;
+use super::server::Server;
 use crate::{Moment, weighted_round_robin};
 
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::host::Numbers;
-use super::{Entry, Leads, Route};
+use super::route::{Entry, Leads, Route};
 
 /// A service's routes by the number of their host pattern.
 type ByHost<'a> = Vec<Vec<Place<'a>>>;

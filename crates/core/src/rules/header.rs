@@ -1,6 +1,6 @@
 //! The header of a request, line by line.
 
-use super::request::BadRequest;
+use super::bad_request::BadRequest;
 
 /// The header lines that have come as a whole.
 pub(super) struct Header {

@@ -2,7 +2,7 @@
 
 use baton_wire::Path;
 
-use super::{header::host, request::BadRequest};
+use super::{bad_request::BadRequest, header::host};
 
 /// A target in its parts.
 pub(super) struct Target<'a> {

@@ -1,8 +1,23 @@
-//! The load of a server, and how loads compare.
+//! A data server as policies see it: its share of the connections, and its load, which can be compared with others.
+
+use std::num::NonZeroU8;
 
 use baton_wire::Permille;
 
-use super::Server;
+use crate::slots::Slot;
+
+/// A data server that takes new connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server<'a> {
+    /// The data server's index in the programs' map of data servers.
+    pub slot: Slot,
+    /// The name of the data server's node, which is the same on every CS.
+    pub name: &'a str,
+    /// The data server's share of the connections.
+    pub weight: NonZeroU8,
+    /// The data server's load, if that is known. An unknown load counts as average.
+    pub load: Option<Load>,
+}
 
 /// What a server has to do, as its node's HELLO tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,4 +49,12 @@ pub(super) fn average_per_capacity(
             (sum + value, all + capacity)
         });
     (capacity > 0.0).then(|| sum / capacity)
+}
+
+/// Names and weights, as a Maglev table wants them.
+pub(super) fn named<'a>(servers: &[Server<'a>]) -> Vec<(&'a str, NonZeroU8)> {
+    servers
+        .iter()
+        .map(|server| (server.name, server.weight))
+        .collect()
 }
