@@ -15,12 +15,10 @@ mod ordered;
 mod rest;
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use baton_abi::Response;
 use baton_net::Result;
 use baton_wire::HeadDigest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -29,6 +27,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 pub use head::{Glimpse, Head, Unfit, glimpse};
+pub use ordered::{Found, Order, Outcome};
+pub use rest::Witness;
 
 use self::ordered::{Opened, Registered, Responses};
 use crate::client::{Ends, Services};
@@ -44,61 +44,11 @@ const KEEP: Duration = Duration::from_secs(120);
 /// For this long after an order was taken back, a late copy of that order has no effect.
 const TAKEN_BACK: Duration = Duration::from_secs(10);
 
-/// Is called with a connection's socket and the state of its response before any of the rest leaves, because nobody
-/// else sees where that response ends.
-pub type Witness = Box<dyn Fn(BorrowedFd<'_>, &Response) + Send + Sync>;
-
 /// A connection that has come for its response: its ends, the number of the order, and the response.
 pub type Beginning = (Ends, u64, Found);
 
 /// The receiver of connections that have come for their responses.
 pub type Beginnings = mpsc::UnboundedReceiver<Beginning>;
-
-/// An order for the rest of a response.
-#[derive(Clone, Debug)]
-pub struct Order {
-    /// The connection whose response is ordered.
-    pub ends: Ends,
-    /// A number that tells this order from others about the same connection.
-    pub number: u64,
-    /// The client's request, as the client sent it. If it is empty, the order whose number stands in `digest` is taken
-    /// back, unless its connection has come.
-    pub request: Vec<u8>,
-    /// Sequence number of the response's first byte.
-    pub start: u32,
-    /// The client has at least all bytes before this sequence number.
-    pub acknowledged: u32,
-    /// Digest of the response's head, as far as that is known.
-    pub digest: Option<HeadDigest>,
-    /// Length of the whole response, bytes, if it is known.
-    pub length: Option<u64>,
-}
-
-/// The state of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The response is here, and waits for its connection.
-    Ready(Found),
-    /// The response is here, and its connection has come.
-    Begun(Found),
-    /// The client has the whole response already.
-    Complete(Found),
-    /// The response is not the same, or nobody can tell.
-    Unfit(Unfit),
-    /// The local server does not answer.
-    Unreachable,
-    /// Too many responses are here already.
-    Full,
-}
-
-/// The response that the local server gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Digest that tells the response's head from others.
-    pub digest: HeadDigest,
-    /// Length of head and body, bytes.
-    pub length: u64,
-}
 
 baton_core::shared_counters! {
     /// Counts what was done, for the metrics.

@@ -1,15 +1,62 @@
-//! The responses that were ordered: each waits for its connection, or its connection has come.
+//! Orders for the rest of a response: the response waits for its connection, or its connection has come.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use baton_wire::HeadDigest;
 use tokio::net::TcpStream;
 
-use super::{Found, Order, Outcome};
+use super::head::Unfit;
 use crate::client::Ends;
 
 /// While this many responses are here, no further order is accepted.
 const WAITING: usize = 4096;
+
+/// An order for the rest of a response.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The connection whose response is ordered.
+    pub ends: Ends,
+    /// A number that tells this order from others about the same connection.
+    pub number: u64,
+    /// The client's request, as the client sent it. If it is empty, the order whose number stands in `digest` is taken
+    /// back, unless its connection has come.
+    pub request: Vec<u8>,
+    /// Sequence number of the response's first byte.
+    pub start: u32,
+    /// The client has at least all bytes before this sequence number.
+    pub acknowledged: u32,
+    /// Digest of the response's head, as far as that is known.
+    pub digest: Option<HeadDigest>,
+    /// Length of the whole response, bytes, if it is known.
+    pub length: Option<u64>,
+}
+
+/// The state of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The response is here, and waits for its connection.
+    Ready(Found),
+    /// The response is here, and its connection has come.
+    Begun(Found),
+    /// The client has the whole response already.
+    Complete(Found),
+    /// The response is not the same, or nobody can tell.
+    Unfit(Unfit),
+    /// The local server does not answer.
+    Unreachable,
+    /// Too many responses are here already.
+    Full,
+}
+
+/// The response that the local server gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Digest that tells the response's head from others.
+    pub digest: HeadDigest,
+    /// Length of head and body, bytes.
+    pub length: u64,
+}
 
 /// All ordered responses, by connection. Each connection has at most one.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use baton_abi::{RESPONSE_BODY, RESPONSE_COMPLETE, Response};
 use nix::sys::socket::setsockopt;
@@ -10,10 +10,13 @@ use nix::sys::socket::sockopt::TcpCongestion;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use super::ordered::Opened;
-use super::{Found, Witness};
+use super::ordered::{Found, Opened};
 use crate::pass::{pass_both_ways, read_away};
 use crate::position::{self, Position};
+
+/// Is called with a connection's socket and the state of its response before any of the rest leaves, because nobody
+/// else sees where that response ends.
+pub type Witness = Box<dyn Fn(BorrowedFd<'_>, &Response) + Send + Sync>;
 
 /// Passes on what the client does not have yet of the response, whose first byte is at `start`, and whatever follows
 /// the response. The client's socket says how much the client has.
