@@ -6,8 +6,8 @@ use std::num::NonZeroU16;
 use std::path::Path;
 
 use crate::reading::document::{self, Document};
-use crate::reading::problem::{Error, Problem};
-use crate::reading::read::{KeyFile, Loaded, Source};
+use crate::reading::problem::{Diagnostic, Error, Problem};
+use crate::reading::read::{KeyFile, Source, key_file};
 use crate::reading::report::Report;
 use crate::sections::cluster::Cluster;
 use crate::sections::cs::ConnectionServer;
@@ -42,7 +42,34 @@ pub struct Config {
     pub services: Vec<Service>,
 }
 
+/// A configuration and the warnings about it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Config,
+    /// Findings that do not keep a cluster from running, in the order of the file.
+    pub warnings: Vec<Diagnostic>,
+}
+
 impl Config {
+    /// Reads and parses the file at `path` and the key files it names.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if `path` cannot be read, [`Error::Invalid`] with every finding if it
+    /// is wrong.
+    pub fn read(path: &Path) -> Result<Loaded, Error> {
+        let file = key_file(path).map_err(|cause| Error::Unreadable {
+            path: path.to_owned(),
+            cause,
+        })?;
+        let source = Source {
+            path,
+            text: &file.text,
+            mode: Some(file.mode),
+        };
+        Self::parse(source, key_file)
+    }
+
     /// Parses a configuration; `keys` is asked for each key file that it names.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ mod values;
 mod whole;
 
 pub use crate::reading::problem::{Diagnostic, Error, Place, Problem};
-pub use crate::reading::read::{KeyFile, Loaded, Source};
+pub use crate::reading::read::{KeyFile, Source};
 pub use crate::sections::cluster::Cluster;
 pub use crate::sections::cs::ConnectionServer;
 pub use crate::sections::failover::{Failover, FrontAddress};
@@ -48,7 +48,7 @@ pub use crate::values::mac::MacAddress;
 pub use crate::values::members::Members;
 pub use crate::values::name::{InterfaceName, NodeName, PoolName, ServiceName};
 pub use crate::values::number::Protocol;
-pub use config::Config;
+pub use config::{Config, Loaded};
 pub use diff::{Changes, RestartReason, diff};
 #[cfg(feature = "example")]
 pub use example::example;

@@ -45,14 +45,13 @@ pub(crate) fn check(
     {
         report.error(name.span(), unknown_node(name.get_ref(), &nodes));
     }
-    let members: Vec<Nodes> = services
-        .iter()
-        .map(|service| members(report, service, &nodes))
-        .collect();
-    let fronts: Vec<_> = (members.iter())
-        .map(|members| members.connection_servers.clone())
+    let fronts: Vec<_> = (services.iter())
+        .map(|service| connection_servers::of_service(report, service, &nodes))
         .collect();
     connection_servers::alike(report, &services, &fronts);
+    let members: Vec<Nodes> = (services.iter().zip(fronts))
+        .map(|(service, fronts)| members(report, service, &nodes, fronts))
+        .collect();
     for (service, members) in services.iter().zip(&members) {
         connection_servers::weights(report, service, members);
         overflow::check(report, service, members);

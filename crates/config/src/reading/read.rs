@@ -5,18 +5,6 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::config::Config;
-use crate::reading::problem::{Diagnostic, Error};
-
-/// A configuration and the warnings about it.
-#[derive(Debug)]
-pub struct Loaded {
-    /// The configuration.
-    pub config: Config,
-    /// Findings that do not keep a cluster from running, in the order of the file.
-    pub warnings: Vec<Diagnostic>,
-}
-
 /// The text of a configuration and where it came from.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
@@ -37,30 +25,11 @@ pub struct KeyFile {
     pub mode: u32,
 }
 
-impl Config {
-    /// Reads and parses the file at `path` and the key files it names.
-    ///
-    /// # Errors
-    /// [`Error::Unreadable`] if `path` cannot be read, [`Error::Invalid`] with every finding if it
-    /// is wrong.
-    pub fn read(path: &Path) -> Result<Loaded, Error> {
-        let file = key_file(path).map_err(|cause| Error::Unreadable {
-            path: path.to_owned(),
-            cause,
-        })?;
-        let source = Source {
-            path,
-            text: &file.text,
-            mode: Some(file.mode),
-        };
-        Self::parse(source, key_file)
-    }
-}
-
 /// The longest file that is read, in bytes: far more than 256 nodes and 64 services need, and a small part of memory.
 const MAX_BYTES: u64 = 4 << 20;
 
-fn key_file(path: &Path) -> io::Result<KeyFile> {
+/// Reads a key file, or the configuration, which may have a key in it as well.
+pub(crate) fn key_file(path: &Path) -> io::Result<KeyFile> {
     let file = File::open(path)?;
     let metadata: fs::Metadata = file.metadata()?;
     let mut text = String::new();

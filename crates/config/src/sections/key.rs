@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use baton_wire::{ClusterKey, Error, HashKey, LccpKey};
 
 use crate::reading::problem::Problem;
-use crate::sections::node_keys::NodeKeys;
+use crate::sections::node_keys::{NodeKeys, key_words};
 
 /// The content of a key file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,20 +81,6 @@ pub(crate) fn parse_hash_key(text: &str) -> Result<HashKey, Problem> {
         (found, _) => format!("the hash key has {found} characters instead of 32 hex digits"),
     };
     Err(Problem::new(what, "make one with: openssl rand -hex 16"))
-}
-
-/// Parses the two words of a SipHash key, the first one first, from 32 hex digits. `None` if the text has another form,
-/// or if both words are zero: that would be no key at all.
-pub(crate) fn key_words(hex: &str) -> Option<[u64; 2]> {
-    if hex.len() != 32 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let (k0, k1) = hex.split_at(16);
-    let words = [
-        u64::from_str_radix(k0, 16).ok()?,
-        u64::from_str_radix(k1, 16).ok()?,
-    ];
-    (words != [0, 0]).then_some(words)
 }
 
 #[cfg(test)]

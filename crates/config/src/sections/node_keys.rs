@@ -19,7 +19,6 @@ use std::net::Ipv4Addr;
 use baton_wire::{ClusterKey, HashKey, LccpKey};
 
 use crate::reading::problem::Problem;
-use crate::sections::key::key_words;
 use crate::sections::node::Node;
 
 /// The keys of one node.
@@ -159,6 +158,20 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .zip(text.lines())
         .map(|(number, line)| (number, line.split('#').next().unwrap_or_default().trim()))
         .filter(|(_, line)| !line.is_empty())
+}
+
+/// Parses the two words of a SipHash key, the first one first, from 32 hex digits. `None` if the text has another form,
+/// or if both words are zero: that would be no key at all.
+pub(crate) fn key_words(hex: &str) -> Option<[u64; 2]> {
+    if hex.len() != 32 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let (k0, k1) = hex.split_at(16);
+    let words = [
+        u64::from_str_radix(k0, 16).ok()?,
+        u64::from_str_radix(k1, 16).ok()?,
+    ];
+    (words != [0, 0]).then_some(words)
 }
 
 #[cfg(test)]

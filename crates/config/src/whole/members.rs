@@ -2,7 +2,6 @@
 
 use toml::Spanned;
 
-use super::connection_servers;
 use crate::reading::document::suggestion;
 use crate::reading::field::Parsed;
 use crate::reading::problem::Problem;
@@ -12,11 +11,13 @@ use crate::service::{self, Nodes};
 use crate::values::members::Members;
 use crate::values::name::NodeName;
 
-/// The data servers of a service and its pools. Names that are not those of data servers are reported.
+/// The nodes of a service: these connection servers, and the data servers of the service and its pools. Names that are
+/// not those of data servers are reported.
 pub(super) fn members(
     report: &mut Report<'_>,
     service: &service::Draft,
     nodes: &[node::Draft],
+    connection_servers: Option<Option<Members>>,
 ) -> Nodes {
     let own = match &service.nodes {
         Parsed::Wrong => None,
@@ -30,7 +31,7 @@ pub(super) fn members(
     });
     let pools = pools.collect();
     Nodes {
-        connection_servers: connection_servers::of_service(report, service, nodes),
+        connection_servers,
         pools,
         own,
     }
