@@ -230,7 +230,7 @@ impl Body {
 
     fn options(&mut self) -> Result<SocketOptions, FrameError> {
         let bytes = self.take()?;
-        SocketOptions::decode(self.kind, bytes)
+        SocketOptions::decode(bytes).ok_or(FrameError::NotZero { kind: self.kind })
     }
 
     fn endpoint(&mut self) -> Result<Endpoint, FrameError> {

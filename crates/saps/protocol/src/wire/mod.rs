@@ -19,12 +19,14 @@ mod encode;
 mod error;
 mod frame;
 mod header;
+mod kind;
 mod options;
 
 pub use decode::Decoder;
 pub use error::FrameError;
 pub use frame::{Errno, Families, Frame, Hello, ListenerTag, Side, Tag, TakenPort, Way};
-pub use header::{HEADER_BYTES, Header, Kind};
+pub use header::{HEADER_BYTES, Header};
+pub use kind::Kind;
 pub use options::SocketOptions;
 
 /// The version of the protocol that this code speaks; both ends must speak the same.

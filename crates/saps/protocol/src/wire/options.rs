@@ -1,7 +1,5 @@
 //! The options that a program sets on its socket, and that the I/O server sets on the client's socket.
 
-use super::{FrameError, Kind};
-
 /// Socket options. An option that is `None` stays as it is. SO_LINGER is not among them: its effect on a client's
 /// connection is sent as a Reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,8 +62,8 @@ impl SocketOptions {
         ]
     }
 
-    /// Decodes options. A value that is not given must be zero, so that equal options have equal bytes.
-    pub(super) fn decode(kind: Kind, bytes: [u8; OPTIONS_BYTES]) -> Result<Self, FrameError> {
+    /// Decodes options. Returns `None` if a value that is not given is not zero: equal options have equal bytes.
+    pub(super) fn decode(bytes: [u8; OPTIONS_BYTES]) -> Option<Self> {
         let [given, on, z1, z2, rest @ ..] = bytes;
         let mut numbers = [None; NUMBERS];
         let mut is_zero = (z1, z2) == (0, 0) && on & !(given & SWITCHES) == 0;
@@ -79,7 +77,7 @@ impl SocketOptions {
             is_zero &= is_given || value == 0;
         }
         if !is_zero {
-            return Err(FrameError::NotZero { kind });
+            return None;
         }
         let switch = |bit| (given & bit != 0).then_some(on & bit != 0);
         let [
@@ -90,7 +88,7 @@ impl SocketOptions {
             send_buffer,
             receive_buffer,
         ] = numbers;
-        Ok(Self {
+        Some(Self {
             nodelay: switch(NODELAY),
             keepalive: switch(KEEPALIVE),
             keep_idle,
