@@ -23,8 +23,8 @@ use crate::{
     Counters, Error, Family, Far, Group, RefusedPorts, Result, TakenPort,
     arrivals::{self, port_of},
     calls::{BegunCalls, Calls},
-    options::Setters,
     port::AgentPort,
+    shared::Shared,
 };
 
 /// How long one sign of life of the agent holds. Without a newer one connect() fails at once with ENETUNREACH, so that no
@@ -226,17 +226,6 @@ pub fn take_back(group: &Group, pins: Option<&Pins>) -> Vec<Error> {
         .unwrap_or_default();
     errors.extend(group.remove().err());
     errors
-}
-
-/// What the tasks of all calls and ports share.
-pub(crate) struct Shared<F> {
-    pub far: F,
-    pub maps: Arc<AppMaps>,
-    pub counters: Arc<Counters>,
-    pub refused: Arc<RefusedPorts>,
-    pub setters: Arc<Setters>,
-    /// All listeners of this node's programs.
-    pub listeners: watch::Receiver<Vec<AppListener>>,
 }
 
 /// The ports that the I/O server is asked to listen on, each with its task.

@@ -21,9 +21,9 @@ use tracing::{debug, info, warn};
 
 use crate::{
     Accepted, AppOptions, Family, Far, FarListening as _, FarStream,
-    agent::Shared,
     options::Known,
     relay::{prepare, relay},
+    shared::Shared,
 };
 
 /// How long a refused port rests before the next attempt. Each further rest is twice as long.

@@ -12,7 +12,7 @@ use tokio::{sync::oneshot, time::timeout};
 use tracing::debug;
 
 use crate::{
-    Far, FarStream as _, agent::Shared, answer::answer, options::Known, refusal, relay::relay,
+    Far, FarStream as _, answer::answer, options::Known, refusal, relay::relay, shared::Shared,
 };
 
 /// The pause after the first ICMP error. A program that is just entering the kernel misses the error, so it is sent

@@ -30,6 +30,7 @@ mod port;
 mod refusal;
 mod refused;
 mod relay;
+mod shared;
 
 pub use agent::{Agent, Settings, take_back};
 pub use baton_dataplane::AppOptions;
