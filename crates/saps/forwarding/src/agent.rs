@@ -1,25 +1,27 @@
 //! The application node's end of its channel to the I/O server.
 
+mod listening;
+mod state;
 mod wanted;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use baton_saps_protocol::wire::{Errno, Side, TakenPort, Way};
-use baton_saps_protocol::{ConnectionId, Counters, Event, Gauges};
+use baton_saps_protocol::{Counters, Gauges};
 use baton_wire::ClusterKey;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use self::wanted::WantedPorts;
+pub use self::listening::Listening;
+use self::state::AgentState;
 use crate::events::Events;
 use crate::network::{ForwardingNetwork, network};
 use crate::shared::{Shared, error};
-use crate::{Accepted, Connected, Family, Listening, NetworkKind, SocketOptions, link};
+use crate::{Connected, Family, NetworkKind, SocketOptions, VirtualStream, link};
 
 /// How long a program's request waits until the I/O server can be reached.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -52,22 +54,7 @@ pub struct AgentSettings {
 /// every listener are dropped, the channel ends, and the connections that are left end with it.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Inner {
-    io_server: SocketAddr,
-    shared: Arc<Shared>,
-    /// How often a channel could not be made.
-    failed: Arc<AtomicU64>,
-    wanted: Mutex<WantedPorts>,
-    /// Counts events, to wake those that wait for an answer or the channel.
-    changes: watch::Sender<u64>,
-    /// The ports that other programs have at the I/O server.
-    taken: watch::Sender<Box<[TakenPort]>>,
-    /// The tasks of the channel, which end when this is dropped.
-    tasks: Mutex<JoinSet<()>>,
+    inner: Arc<AgentState>,
 }
 
 /// The state of one channel, for `baton status` and the metrics.
@@ -104,7 +91,7 @@ impl Agent {
             Arc::clone(&shared),
             Arc::clone(&failed),
         );
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(AgentState {
             io_server: settings.io_server,
             shared,
             failed,
@@ -172,7 +159,9 @@ impl Agent {
             to: to.into(),
             options,
         };
-        let (stream, local) = (self.inner.shared.make(way, Weak::new()).await).map_err(error)?;
+        let (stream, local) = VirtualStream::make(&self.inner.shared, way, Weak::new())
+            .await
+            .map_err(error)?;
         Ok(Connected {
             local: local.into(),
             stream,
@@ -192,7 +181,7 @@ impl Agent {
 
     /// The state of the channel.
     pub fn report(&self) -> ChannelReport {
-        let Inner {
+        let AgentState {
             io_server, shared, ..
         } = &*self.inner;
         ChannelReport {
@@ -240,100 +229,12 @@ async fn keep(
     }
 }
 
-async fn watch_events(inner: Weak<Inner>, mut events: Events) {
+async fn watch_events(inner: Weak<AgentState>, mut events: Events) {
     while let Some(event) = events.recv().await {
         let Some(inner) = inner.upgrade() else {
             return;
         };
         inner.handle(event);
         inner.changes.send_modify(|count| *count += 1);
-    }
-}
-
-impl Inner {
-    fn wanted(&self) -> MutexGuard<'_, WantedPorts> {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_up(&self) -> bool {
-        self.shared.with(|state| state.channel.is_up())
-    }
-
-    fn handle(&self, event: Event) {
-        match event {
-            Event::Up { .. } => {
-                let keys = self.wanted().keys();
-                keys.into_iter().for_each(|key| self.ask(key));
-            }
-            Event::Down => {
-                self.wanted().forget_answers();
-                self.set_taken(Box::default());
-            }
-            Event::Taken(ports) => self.set_taken(ports),
-            Event::Listening { listener, port } => self.wanted().answered(listener, Ok(port)),
-            Event::NotListening { listener, errno } => {
-                self.wanted().answered(listener, Err(errno));
-            }
-            Event::Asked { id, way } => self.accept(id, way),
-            _ => {}
-        }
-    }
-
-    fn set_taken(&self, ports: Box<[TakenPort]>) {
-        self.taken.send_if_modified(|taken| {
-            let is_new = *taken != ports;
-            *taken = ports;
-            is_new
-        });
-    }
-
-    /// Asks the I/O server to listen, if the channel is up and it was not asked yet.
-    fn ask(&self, key: u64) {
-        let mut wanted = self.wanted();
-        if let Some((port, family)) = wanted.to_ask(key) {
-            let listener = (self.shared).with(|state| state.channel.listen(port, family));
-            if let Some(listener) = listener {
-                wanted.asked(key, listener);
-            }
-        }
-    }
-
-    pub(crate) fn unlisten(&self, key: u64) {
-        let given_up = self.wanted().remove(key);
-        if let Some(listener) = given_up {
-            (self.shared).with(|state| state.channel.unlisten(listener));
-        }
-    }
-
-    pub(crate) fn why_over(&self, key: u64) -> Errno {
-        match self.wanted().answer(key) {
-            Some(Err(errno)) => errno,
-            _ => Errno::NETWORK_DOWN,
-        }
-    }
-
-    /// Gives a client's connection to the program that listens, or refuses it.
-    fn accept(&self, id: ConnectionId, way: Way) {
-        let refuse = |errno| self.shared.with(|state| state.channel.refuse(id, errno));
-        let Way::In {
-            listener,
-            peer,
-            local,
-        } = way
-        else {
-            return refuse(Errno::PROTOCOL);
-        };
-        let queue = self.wanted().queue(listener);
-        let permit = queue.as_ref().and_then(|queue| queue.try_reserve().ok());
-        let Some(permit) = permit else {
-            return refuse(Errno::REFUSED);
-        };
-        if let Some(stream) = self.shared.accept(id, local, Weak::new()) {
-            permit.send(Accepted {
-                peer: peer.into(),
-                local: local.into(),
-                stream,
-            });
-        }
     }
 }

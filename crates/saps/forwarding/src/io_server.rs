@@ -5,49 +5,27 @@ mod clients;
 mod nodes;
 mod outgoing;
 mod pump;
+mod state;
 mod taken;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use baton_core::counters::count;
 use baton_saps_protocol::wire::{Errno, Side, TakenPort, Way};
 use baton_saps_protocol::{Counters, Event, PortPolicy};
-use baton_wire::ClusterKey;
 use tokio::task::JoinSet;
 
 use self::nodes::Nodes;
+use self::state::IoState;
+pub use self::state::{IoCounters, IoSettings};
 use crate::events::Events;
 use crate::network::{Acceptor, Handshake, Link, network};
 use crate::shared::{Shared, error};
-use crate::{ChannelReport, NetworkKind, link};
-
-/// The settings of an I/O server.
-#[derive(Clone, Debug)]
-pub struct IoSettings {
-    /// The name of this node, as in `baton.toml`.
-    pub node: String,
-    /// The address that application nodes connect to: the node's own address, with the port of `[forwarding]`. Port 0
-    /// takes any port.
-    pub listen: SocketAddr,
-    /// The network that carries the channels.
-    pub network: NetworkKind,
-    /// The cluster's secret; both ends prove that they know it.
-    pub key: ClusterKey,
-    /// The secret before it, which is accepted as well while keys are being rotated.
-    pub previous_key: Option<ClusterKey>,
-    /// The cluster addresses, which this host has. Programs connect from the first of each IP version.
-    pub cluster_addresses: Vec<IpAddr>,
-    /// B_r: how many bytes of a connection from an application node are buffered here for its client.
-    pub buffer: u32,
-    /// How one of several nodes that listen on a port is chosen for a client's connection.
-    pub policy: PortPolicy,
-    /// The nodes' weights, by name. A node without an entry has weight 1.
-    pub weights: BTreeMap<String, u8>,
-}
+use crate::{ChannelReport, link};
 
 /// The time between two looks at what other programs of this host listen on.
 const LOOK: Duration = Duration::from_secs(1);
@@ -55,41 +33,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// A running I/O server. Dropping it ends it and resets its clients.
 #[derive(Debug)]
 pub struct IoServer {
-    inner: Arc<Inner>,
+    inner: Arc<IoState>,
     local: SocketAddr,
     _tasks: JoinSet<()>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    settings: IoSettings,
-    nodes: Nodes,
-    /// The code that sees an event counts it.
-    counters: Arc<IoCounters>,
-}
-
-baton_core::shared_counters! {
-    /// Counters of what became of clients' connections, and of those that programs made, since the start.
-    pub struct IoCounters("io_") {
-        /// Connections accepted from clients.
-        accepted,
-        /// Those of `accepted` that were reset because no node took them.
-        unserved,
-        /// Connections made for programs.
-        connected,
-        /// Connections that could not be made for programs.
-        not_connected,
-        /// Connections that broke at the client, or on the way to it.
-        reset_by_client,
-        /// Connections that were reset because the program, its node or the channel to it broke.
-        reset_by_node,
-        /// Connections that ended regularly.
-        finished,
-        /// Requests of nodes to listen on a port that could not be listened on.
-        listens_refused,
-        /// Channels refused because the node could not prove that it knows the cluster key, or did not try.
-        channels_refused,
-    }
 }
 
 /// The state of an I/O server.
@@ -118,7 +64,7 @@ impl IoServer {
         let acceptor = network.listen(settings.listen)?;
         let local = acceptor.local()?;
         let nodes = Nodes::new(settings.policy, settings.weights.clone());
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(IoState {
             settings,
             nodes,
             counters: Arc::default(),
@@ -156,7 +102,7 @@ impl IoServer {
     }
 }
 
-impl Inner {
+impl IoState {
     /// Tells the nodes which ports other programs of this host have, if the list has changed.
     fn look_at_taken(&self) {
         let before = self.nodes.sockets();
@@ -182,14 +128,14 @@ impl Inner {
     }
 }
 
-async fn watch_taken(inner: Arc<Inner>) {
+async fn watch_taken(inner: Arc<IoState>) {
     loop {
         inner.look_at_taken();
         tokio::time::sleep(LOOK).await;
     }
 }
 
-async fn accept_nodes(inner: Arc<Inner>, mut acceptor: Box<dyn Acceptor>) {
+async fn accept_nodes(inner: Arc<IoState>, mut acceptor: Box<dyn Acceptor>) {
     // When this task ends, every node's channel ends with it, and so do the connections.
     let mut nodes = JoinSet::new();
     loop {
@@ -206,7 +152,7 @@ async fn accept_nodes(inner: Arc<Inner>, mut acceptor: Box<dyn Acceptor>) {
     }
 }
 
-async fn serve_node(inner: Arc<Inner>, handshake: Handshake) {
+async fn serve_node(inner: Arc<IoState>, handshake: Handshake) {
     let link = match handshake.await {
         Ok(link) => link,
         Err(error) => {
@@ -229,7 +175,7 @@ async fn serve_node(inner: Arc<Inner>, handshake: Handshake) {
     }
 }
 
-async fn watch_events(inner: &Arc<Inner>, node: u64, shared: &Arc<Shared>, mut events: Events) {
+async fn watch_events(inner: &Arc<IoState>, node: u64, shared: &Arc<Shared>, mut events: Events) {
     // The tasks that make connections for programs end with the node's channel.
     let mut outgoing = JoinSet::new();
     while let Some(event) = events.recv().await {

@@ -18,16 +18,14 @@ mod agent;
 mod events;
 mod io_server;
 mod link;
-mod listening;
 mod network;
 mod options;
 mod shared;
 mod stream;
 
-pub use agent::{Agent, AgentSettings, ChannelReport};
+pub use agent::{Agent, AgentSettings, ChannelReport, Listening};
 pub use baton_saps_protocol::wire::{Families as Family, SocketOptions, TakenPort};
 pub use baton_saps_protocol::{Counters, Gauges, PortPolicy};
 pub use io_server::{IoCounters, IoReport, IoServer, IoSettings};
-pub use listening::{Accepted, Listening};
 pub use network::NetworkKind;
-pub use stream::{Connected, StreamOptions, VirtualStream};
+pub use stream::{Accepted, Connected, StreamOptions, VirtualStream};

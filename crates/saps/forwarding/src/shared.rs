@@ -14,7 +14,6 @@ use bytes::Bytes;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
-use crate::VirtualStream;
 use crate::events::{Backlog, Events, Teller, events};
 
 #[derive(Debug)]
@@ -37,6 +36,9 @@ pub(crate) struct State {
     greeter: Option<Waker>,
     owner: Teller,
 }
+
+/// The other end's answer to MakeConnection, once it comes: the connection's local end, or why it was not made.
+type Answer = oneshot::Receiver<Result<Endpoint, Errno>>;
 
 /// The tasks that wait for a connection and, at the I/O server, the socket that its options are for.
 #[derive(Debug, Default)]
@@ -97,44 +99,6 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a connection, and waits for the other end's answer. Dropping the future gives the connection up.
-    pub(crate) async fn make(
-        self: &Arc<Self>,
-        way: Way,
-        socket: Weak<TcpStream>,
-    ) -> Result<(VirtualStream, Endpoint), Errno> {
-        let (answer, answered) = oneshot::channel();
-        let made = self.with(|state| {
-            let id = state.channel.make_connection(way)?;
-            state.users.entry(id).or_default().socket = socket;
-            state.answers.insert(id, answer);
-            Some(id)
-        });
-        let id = made.ok_or(Errno::NETWORK_DOWN)?;
-        let stream = VirtualStream::new(Arc::clone(self), id);
-        match answered.await {
-            Ok(answer) => answer.map(|local| (stream, local)),
-            Err(_) => Err(Errno::NETWORK_RESET),
-        }
-    }
-
-    /// Accepts a connection that the other end makes. Returns `None` if it is already gone.
-    pub(crate) fn accept(
-        self: &Arc<Self>,
-        id: ConnectionId,
-        local: Endpoint,
-        socket: Weak<TcpStream>,
-    ) -> Option<VirtualStream> {
-        let is_open = self.with(|state| {
-            let is_open = state.channel.accept(id, local);
-            if is_open {
-                state.users.entry(id).or_default().socket = socket;
-            }
-            is_open
-        });
-        is_open.then(|| VirtualStream::new(Arc::clone(self), id))
-    }
-
     /// Is ready when the channel is up.
     pub(crate) fn poll_up(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
@@ -174,6 +138,34 @@ impl Shared {
 }
 
 impl State {
+    /// Begins to make a connection, and returns the other end's answer as well, once it comes. Returns `None` if the
+    /// channel is down.
+    pub(crate) fn make(
+        &mut self,
+        way: Way,
+        socket: Weak<TcpStream>,
+    ) -> Option<(ConnectionId, Answer)> {
+        let (answer, answered) = oneshot::channel();
+        let id = self.channel.make_connection(way)?;
+        self.users.entry(id).or_default().socket = socket;
+        self.answers.insert(id, answer);
+        Some((id, answered))
+    }
+
+    /// Accepts a connection that the other end makes. Returns `false` if it is already gone.
+    pub(crate) fn accept(
+        &mut self,
+        id: ConnectionId,
+        local: Endpoint,
+        socket: Weak<TcpStream>,
+    ) -> bool {
+        let is_open = self.channel.accept(id, local);
+        if is_open {
+            self.users.entry(id).or_default().socket = socket;
+        }
+        is_open
+    }
+
     /// Wakes all tasks that the events so far concern.
     fn tell(&mut self) {
         while let Some(event) = self.channel.poll() {

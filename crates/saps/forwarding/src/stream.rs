@@ -4,13 +4,15 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 
 use baton_saps_protocol::ConnectionId;
-use baton_saps_protocol::wire::Errno;
+use baton_saps_protocol::wire::{Errno, Way};
+use baton_wire::Endpoint;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 
 use crate::SocketOptions;
 use crate::shared::{Shared, error, poll_broken};
@@ -19,6 +21,17 @@ use crate::shared::{Shared, error, poll_broken};
 #[derive(Debug)]
 pub struct Connected<S = VirtualStream> {
     /// The cluster address and port that it was made from.
+    pub local: SocketAddr,
+    /// The connection's bytes.
+    pub stream: S,
+}
+
+/// A client's connection.
+#[derive(Debug)]
+pub struct Accepted<S = VirtualStream> {
+    /// The client's address and port.
+    pub peer: SocketAddr,
+    /// The cluster address and port that the client connected to.
     pub local: SocketAddr,
     /// The connection's bytes.
     pub stream: S,
@@ -54,8 +67,32 @@ impl StreamOptions {
 }
 
 impl VirtualStream {
-    pub(crate) fn new(shared: Arc<Shared>, id: ConnectionId) -> Self {
-        Self { shared, id }
+    /// Makes a connection, and waits for the other end's answer. Dropping the future gives the connection up.
+    pub(crate) async fn make(
+        shared: &Arc<Shared>,
+        way: Way,
+        socket: Weak<TcpStream>,
+    ) -> Result<(Self, Endpoint), Errno> {
+        let made = shared.with(|state| state.make(way, socket));
+        let (id, answered) = made.ok_or(Errno::NETWORK_DOWN)?;
+        let shared = Arc::clone(shared);
+        let stream = Self { shared, id };
+        match answered.await {
+            Ok(answer) => answer.map(|local| (stream, local)),
+            Err(_) => Err(Errno::NETWORK_RESET),
+        }
+    }
+
+    /// Accepts a connection that the other end makes. Returns `None` if it is already gone.
+    pub(crate) fn accept(
+        shared: &Arc<Shared>,
+        id: ConnectionId,
+        local: Endpoint,
+        socket: Weak<TcpStream>,
+    ) -> Option<Self> {
+        let is_open = shared.with(|state| state.accept(id, local, socket));
+        let shared = Arc::clone(shared);
+        is_open.then(|| Self { shared, id })
     }
 
     /// Ends the connection with a RST; bytes that were not sent are thrown away.

@@ -12,7 +12,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use super::nodes::Listener;
-use super::{Inner, pump};
+use super::pump;
+use super::state::IoState;
+use crate::VirtualStream;
 use crate::shared::errno;
 
 /// How long a node may take to accept a connection before another node is asked.
@@ -31,7 +33,7 @@ const BACKLOG: i32 = 4096;
 /// EADDRNOTAVAIL if the cluster has no address of these IP versions; EADDRINUSE if the node has the port already;
 /// otherwise the kernel's error.
 pub(super) fn listen(
-    inner: &Arc<Inner>,
+    inner: &Arc<IoState>,
     listener: Listener,
     port: u16,
     families: Families,
@@ -84,7 +86,7 @@ fn open_one(at: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Accepts clients' connections until the socket is shut down.
-async fn accept(inner: Arc<Inner>, socket: Arc<TcpListener>, port: u16) {
+async fn accept(inner: Arc<IoState>, socket: Arc<TcpListener>, port: u16) {
     loop {
         match socket.accept().await {
             Ok((client, peer)) => {
@@ -101,7 +103,7 @@ async fn accept(inner: Arc<Inner>, socket: Arc<TcpListener>, port: u16) {
     }
 }
 
-async fn serve(inner: Arc<Inner>, client: TcpStream, peer: SocketAddr, port: u16) {
+async fn serve(inner: Arc<IoState>, client: TcpStream, peer: SocketAddr, port: u16) {
     let Ok(local) = client.local_addr() else {
         return;
     };
@@ -119,7 +121,7 @@ async fn serve(inner: Arc<Inner>, client: TcpStream, peer: SocketAddr, port: u16
             local: local.into(),
         };
         let socket = Arc::downgrade(&client);
-        let making = turn.shared.make(way, socket);
+        let making = VirtualStream::make(&turn.shared, way, socket);
         tokio::pin!(making);
         let mut made = timeout(PATIENCE, &mut making).await;
         let other = match made {

@@ -12,13 +12,14 @@ use nix::sys::socket::sockopt::IpBindAddressNoPort;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::{Inner, pump};
-use crate::options;
+use super::pump;
+use super::state::IoState;
 use crate::shared::{Shared, errno};
+use crate::{VirtualStream, options};
 
 /// Connects to `to`, and answers the node.
 pub(super) async fn connect(
-    inner: Arc<Inner>,
+    inner: Arc<IoState>,
     shared: Arc<Shared>,
     id: ConnectionId,
     to: SocketAddr,
@@ -46,7 +47,7 @@ pub(super) async fn connect(
         Err(error) => return refuse(errno(&error)),
     };
     let socket = Arc::new(socket);
-    let stream = shared.accept(id, local.into(), Arc::downgrade(&socket));
+    let stream = VirtualStream::accept(&shared, id, local.into(), Arc::downgrade(&socket));
     let Some(stream) = stream else {
         return pump::reset(&socket);
     };

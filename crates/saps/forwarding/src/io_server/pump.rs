@@ -13,7 +13,7 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use super::IoCounters;
+use super::state::IoCounters;
 use crate::VirtualStream;
 use crate::shared::errno;
 

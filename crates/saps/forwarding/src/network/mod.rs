@@ -9,24 +9,18 @@
 //! A program that does not read holds up no other program. The forwarding protocol ensures that, not the network.
 
 mod keys;
+mod link;
 mod proof;
 mod quic;
 mod tcp;
 
-use std::any::Any;
-use std::fmt;
 use std::io;
-use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use baton_streams::quic::DEAD_AFTER;
 use baton_wire::ClusterKey;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::timeout;
 
 pub(crate) use keys::NetworkKeys;
+pub(crate) use link::{Acceptor, ForwardingNetwork, Handshake, Lane, Link};
 
 /// The network that carries the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,48 +30,6 @@ pub enum NetworkKind {
     Tcp,
     /// QUIC: encrypted and authenticated.
     Quic,
-}
-
-/// How long the two ends may take to prove that they know the cluster key.
-const PROOF_PATIENCE: Duration = Duration::from_secs(5);
-
-pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// A link that is being made. It proves that both ends know the cluster key, independently of other links.
-pub(crate) type Handshake = BoxFuture<'static, io::Result<Link>>;
-
-/// A kind of link between nodes: reliable, and authenticated with the cluster key at both ends.
-pub(crate) trait ForwardingNetwork: Send + Sync + fmt::Debug {
-    /// Makes a link to the I/O server at this address.
-    fn connect(&self, to: SocketAddr) -> BoxFuture<'_, io::Result<Link>>;
-
-    /// Accepts links from this point on. Must be called within a tokio runtime.
-    fn listen(&self, at: SocketAddr) -> io::Result<Box<dyn Acceptor>>;
-}
-
-/// Accepts links at one address.
-pub(crate) trait Acceptor: Send + Sync {
-    /// Returns the next link that is being made. Cancel safe.
-    fn accept(&mut self) -> BoxFuture<'_, io::Result<Handshake>>;
-
-    /// The address that it listens on.
-    fn local(&self) -> io::Result<SocketAddr>;
-}
-
-/// One link that is up.
-pub(crate) struct Link {
-    /// The address of the node at the other end.
-    pub(crate) peer: SocketAddr,
-    /// The link's lanes, at least one.
-    pub(crate) lanes: Vec<Lane>,
-    /// An object that must live as long as the lanes.
-    pub(crate) keep: Option<Box<dyn Any + Send + Sync>>,
-}
-
-/// A stream of bytes in each direction, in order.
-pub(crate) struct Lane {
-    pub(crate) reader: Box<dyn AsyncRead + Send + Unpin>,
-    pub(crate) writer: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
 /// Makes the network of this kind, with the current key and the one that was used before it.
@@ -90,19 +42,5 @@ pub(crate) fn network(
     Ok(match kind {
         NetworkKind::Tcp => Arc::new(tcp::Tcp::new(keys)),
         NetworkKind::Quic => Arc::new(quic::Quic::new(&keys)?),
-    })
-}
-
-/// Makes a link, or fails if its ends do not prove in time that they know the cluster key.
-fn in_time<'a>(
-    making: impl Future<Output = io::Result<Link>> + Send + 'a,
-) -> BoxFuture<'a, io::Result<Link>> {
-    Box::pin(async {
-        timeout(PROOF_PATIENCE, making).await.unwrap_or_else(|_| {
-            Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "the other end did not prove in time that it knows the cluster key",
-            ))
-        })
     })
 }

@@ -15,7 +15,8 @@ use quinn::{
 };
 use tokio::io::AsyncReadExt;
 
-use super::{Acceptor, BoxFuture, ForwardingNetwork, Handshake, Lane, Link, NetworkKeys, in_time};
+use super::NetworkKeys;
+use super::link::{Acceptor, BoxFuture, ForwardingNetwork, Handshake, Lane, Link, in_time};
 
 const LANES: u8 = 8;
 const LABEL: &str = "link over QUIC";

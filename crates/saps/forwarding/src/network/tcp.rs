@@ -3,13 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 
+use baton_streams::quic::DEAD_AFTER;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{
-    Acceptor, BoxFuture, DEAD_AFTER, ForwardingNetwork, Handshake, Lane, Link, NetworkKeys,
-    in_time, proof,
-};
+use super::link::{Acceptor, BoxFuture, ForwardingNetwork, Handshake, Lane, Link, in_time};
+use super::{NetworkKeys, proof};
 
 #[derive(Debug)]
 pub(super) struct Tcp {

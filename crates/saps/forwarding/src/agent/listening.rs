@@ -1,23 +1,22 @@
 //! A port that the I/O server listens on for a program of this node.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::VirtualStream;
-use crate::agent::Inner;
+use super::state::AgentState;
+use crate::Accepted;
 use crate::shared::error;
 
 /// A port that the I/O server listens on for this node; it is given up when dropped. It outlives the channel: the I/O
 /// server is asked to listen again when the channel is up again.
 #[derive(Debug)]
 pub struct Listening {
-    pub(crate) port: u16,
-    pub(crate) key: u64,
-    pub(crate) queue: mpsc::Receiver<Accepted>,
-    pub(crate) agent: Arc<Inner>,
+    pub(super) port: u16,
+    pub(super) key: u64,
+    pub(super) queue: mpsc::Receiver<Accepted>,
+    pub(super) agent: Arc<AgentState>,
 }
 
 impl Listening {
@@ -40,15 +39,4 @@ impl Drop for Listening {
     fn drop(&mut self) {
         self.agent.unlisten(self.key);
     }
-}
-
-/// A client's connection.
-#[derive(Debug)]
-pub struct Accepted<S = VirtualStream> {
-    /// The client's address and port.
-    pub peer: SocketAddr,
-    /// The cluster address and port that the client connected to.
-    pub local: SocketAddr,
-    /// The connection's bytes.
-    pub stream: S,
 }
