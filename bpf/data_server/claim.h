@@ -97,15 +97,16 @@ static __always_inline int ask_next(struct arrival *a, struct lccp_header *h, co
 
 /*
  * Whether the connection went from here with the request that the packet begins, and that may follow it. Its ADOPT and
- * what the connection server was told of it may be lost, and then nobody has the connection. The data server to which
- * it went may have begun anew since, and have forgotten that it has done the request. That takes longer than
+ * what the connection server was told of it may be lost, and then nobody has the connection. If the client acknowledges
+ * more than it did then, it has something of the response, so the ADOPT was not lost. The data server to which the
+ * connection went may have begun anew since, and have forgotten that it has done the request. That takes longer than
  * GIVEN_TICKS, so after that only a request that may be done twice follows.
  */
 static __always_inline bool went_with(struct arrival *a, const struct lccp_header *h, const struct inner *in)
 {
 	const struct given *last = is_owners(in->ip.daddr, in->tcp.dest) && payload_of(in) ? given_with(h, in) : 0;
 
-	if (!last || may_have_been_done(a, h, in))
+	if (!last || is_before(last->ack, bpf_ntohl(in->tcp.ack_seq)) || !peer(last->next) || is_lost(a, in, last->next))
 		return false;
 	u32 age = tick_now() - last->tick;
 	return age < GIVEN_TICKS || (age < AGAIN_TICKS && is_repeatable(a->skb, in));

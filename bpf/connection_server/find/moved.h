@@ -30,7 +30,7 @@ static __always_inline bool is_left_alone(const struct tcb *tcb)
  * that the entry names is believed, and only about numbers near the entry's. A MOVED of an earlier owner, or about an
  * earlier connection on these ports, comes late and changes nothing: the client's next packet reaches whoever has the
  * connection. But if it names the entry's owner and a later request than the entry does, the entry knows that owner by an
- * older message, and notes the request. If the owner is dead, a data server that says that it has the connection itself
+ * older message, and notes the request, unless a response is moving or is resumed there. If the owner is dead, a data server that says that it has the connection itself
  * is believed, because the dead one's MOVED may be lost.
  */
 static __always_inline int moved_on(struct packet *p, const struct lccp_header *h, struct tcb *tcb, u32 next)
@@ -47,7 +47,8 @@ static __always_inline int moved_on(struct packet *p, const struct lccp_header *
 		note_moved_on(tcb, next, h, &c.tcp);
 		return drop(p, COUNTER_CS_MOVED_ON);
 	}
-	if (next == tcb->owner && h->be_data && (int)(moved_with(h, &c.tcp) - tcb->request_seq) > 0) {
+	bool is_later = (int)(moved_with(h, &c.tcp) - tcb->request_seq) > 0;
+	if (next == tcb->owner && h->be_data && is_later && !(tcb->state & TCB_RESUMING)) {
 		note_moved_with(tcb, h, &c.tcp);
 		return drop(p, COUNTER_CS_MOVED_ON);
 	}
@@ -75,6 +76,9 @@ static __noinline int moved(struct packet *p, struct lccp_header *h)
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	believe(&p->flow);
 	count(p->counters, COUNTER_CS_MOVED);
+	struct tcb *entered = h->be_data ? bpf_map_lookup_elem(&tcbs, &p->flow) : 0;
+	if (entered)
+		note_moved_with(entered, h, &c.tcp);
 	/*
 	 * Where there is a door the packet was not delivered (data_server/claim.h), so it goes on from here. Not if
 	 * its data was cut off, because then it is not what the client has sent.

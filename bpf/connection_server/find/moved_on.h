@@ -38,6 +38,7 @@ static __always_inline void note_moved_with(struct tcb *tcb, const struct lccp_h
 		return;
 	tcb->request_seq = moved_with(h, tcp);
 	tcb->attempt = h->tcb.attempt;
+	tcb->nones = 0;
 	tcb->state |= TCB_ADOPTING | TCB_WAITING;
 }
 

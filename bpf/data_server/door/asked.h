@@ -116,14 +116,6 @@ static __always_inline bool has_answered_more(struct bpf_sock *sk, u8 requests)
 	return r && r->state != RESPONSE_TUNNEL && (signed char)(r->responses - requests) > 0;
 }
 
-/* Whether the response to the last of `requests` requests has begun, or nobody can say. */
-static __always_inline bool has_answered_all(struct bpf_sock *sk, u8 requests)
-{
-	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
-
-	return r && r->state != RESPONSE_FIRST && (r->state == RESPONSE_UNKNOWN || (signed char)(r->responses - requests) >= 0);
-}
-
 /* Whether anything has left by this socket. */
 static __always_inline bool has_begun(struct bpf_sock *sk)
 {
@@ -168,6 +160,14 @@ static __always_inline bool cannot_be_followed(struct bpf_sock *sk)
 	/* Or it has just left by another processor. */
 	r = bpf_sk_storage_get(&responses, sk, 0, 0);
 	return !r || r->state == RESPONSE_FIRST || r->state == RESPONSE_UNKNOWN;
+}
+
+/* Whether the response to the last of `requests` requests has begun, or nobody can say. */
+static __always_inline bool has_answered_all(struct bpf_sock *sk, u8 requests)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state != RESPONSE_FIRST && ((signed char)(r->responses - requests) >= 0 || cannot_be_followed(sk));
 }
 
 /*

@@ -2,9 +2,10 @@
 /*
  * Finds out where responses end, as they leave. TCP cannot say it: when the client has acknowledged all that was
  * written, the server may be about to write more. So this program follows the framing of HTTP/1.1 (RFC 9112, 6.3) from
- * the connection's first byte on, at tc egress, where large sends are still whole. If it does not understand something,
- * or has not seen what it would have to read, the connection is RESPONSE_UNKNOWN for good: it stays at this data server,
- * and ends with the first request with which it would have to leave.
+ * the connection's first byte on, at tc egress, where large sends are still whole. A head may come behind what follows it
+ * (note_ahead()). If the program does not understand something, or has not seen what it would have to read, the connection
+ * is RESPONSE_UNKNOWN for good: it stays at this data server, and ends with the first request with which it would have to
+ * leave.
  */
 #ifndef BATON_DATA_SERVER_RESPONSE_RESPONSE_H
 #define BATON_DATA_SERVER_RESPONSE_RESPONSE_H
@@ -17,6 +18,7 @@
 enum {
 	/* Enough for a send of 64 KB byte by byte. */
 	STEPS_MAX = 1 << 16,
+	AHEAD_MOST = 1 << 30, /* bytes, more than any window */
 };
 
 /*
@@ -84,7 +86,7 @@ static __always_inline bool pass_over_gap(struct response *r, u32 seq)
  */
 static __always_inline bool note_ahead(struct response *r, u32 end)
 {
-	if (r->state != RESPONSE_COMPLETE && r->state != RESPONSE_HEAD)
+	if ((r->state != RESPONSE_COMPLETE && r->state != RESPONSE_HEAD) || end - r->next > AHEAD_MOST)
 		return false;
 	if (!r->ahead || (int)(end - r->ahead) > 0)
 		r->ahead = end;

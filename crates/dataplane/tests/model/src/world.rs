@@ -358,20 +358,13 @@ impl<'a> World<'a> {
             println!("      connection server <- {}", self.show(&packet));
         }
         match packet.raw.header.command {
-            MOVED if self.owner.is_none() && self.stray.is_some() => {
-                self.stray = None;
-                self.owner = match packet.raw.header.be_data {
-                    0 => from,
-                    next => NODES.iter().position(|&one| one == next),
-                };
-                Ok(())
-            }
-            // Late, the answer to CLAIM says nothing new.
-            MOVED if packet.raw.header.be_data == 0 => Ok(()),
             // This follows bpf/connection_server/find/moved.h.
             MOVED => {
                 let header = packet.raw.header;
-                let next = NODES.iter().position(|&one| one == header.be_data);
+                let next = match header.be_data {
+                    0 => from,
+                    next => NODES.iter().position(|&one| one == next),
+                };
                 let with = u64::from_be(header.tcb.be_resume);
                 let is_behind = with >> 32 != 0;
                 let begin = if is_behind {
@@ -379,8 +372,17 @@ impl<'a> World<'a> {
                 } else {
                     packet.raw.seq
                 };
+                let is_answer = self.owner.is_none() && self.stray.take().is_some();
                 let is_newer = self.adopting.is_none_or(|known| is_before(known, begin));
-                if self.owner == from || (self.owner == next && is_newer) {
+                if is_answer {
+                    self.owner = next;
+                    self.adopting = None;
+                }
+                // Late, the answer to CLAIM says nothing new.
+                if header.be_data == 0 {
+                    return Ok(());
+                }
+                if is_answer || self.owner == from || (self.owner == next && is_newer) {
                     self.owner = next;
                     if is_behind || packet.raw.ack == self.last_ack {
                         self.adopting = Some(begin);
