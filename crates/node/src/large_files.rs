@@ -1,28 +1,20 @@
 //! Size classes: looks at the files of this data server again and again, tells the nodes that judge requests what is
 //! large, and hears from other nodes what is large there.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    net::{Ipv4Addr, SocketAddrV4},
-    time::Duration,
-};
+mod tell;
 
-use anyhow::Result;
+use std::{collections::HashMap, net::SocketAddrV4, time::Duration};
+
 use baton_config::{Large, Service};
 use baton_core::sizes::Known;
-use baton_streams::Topic;
 use baton_wire::{HashKey, LargePaths};
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
-use super::{
-    daemon::Daemon,
-    tables::{self, endpoint, services_with_places},
-};
 use crate::{
     data_server::document_root::{Found, walk},
-    logging::logged,
     owned_task::OwnedTask,
+    places::endpoint,
 };
 
 /// The pause between two walks.
@@ -174,102 +166,4 @@ fn shortcomings(found: &Found) -> String {
         ));
     }
     words.join("; ")
-}
-
-impl Daemon {
-    /// Takes note of what a walk has found here, and tells the other nodes if that is new.
-    pub(super) fn note_sizes(&mut self, looked: WalkResult) {
-        if self.sizes.note(looked) {
-            self.tell_sizes();
-        }
-    }
-
-    /// Tells the nodes that judge requests, this one included, what is large here.
-    pub(super) fn tell_sizes(&mut self) {
-        let Some(text) = self.sizes.text() else {
-            return;
-        };
-        let own = self.local.address;
-        let judges: Vec<Ipv4Addr> = self.judges().collect();
-        self.tell_nodes(&judges, Topic::Sizes, &text);
-        if judges.contains(&own) {
-            // A node tells itself without the network.
-            self.hear_sizes(own, &text);
-        }
-    }
-
-    /// Tells all connection servers this text.
-    pub(super) fn tell_fronts(&mut self, topic: Topic, text: &[u8]) {
-        let fronts: Vec<Ipv4Addr> = (self.local.config.connection_servers())
-            .filter_map(|node| node.address.ipv4())
-            .collect();
-        self.tell_nodes(&fronts, topic, text);
-    }
-
-    /// Tells this text to these nodes, except this one. They must be nodes that judge requests, because no others are
-    /// ever told anything.
-    fn tell_nodes(&mut self, nodes: &[Ipv4Addr], topic: Topic, text: &[u8]) {
-        let own = self.local.address;
-        let all: Vec<Ipv4Addr> = self.judges().filter(|node| *node != own).collect();
-        self.streams.tell_only(&all);
-        for node in nodes.iter().filter(|node| **node != own) {
-            self.streams.tell(*node, topic, text);
-        }
-    }
-
-    /// The nodes that judge requests: connection servers, and data servers that are to know what is large.
-    fn judges(&self) -> impl Iterator<Item = Ipv4Addr> {
-        let config = &self.local.config;
-        (config.nodes.iter())
-            .filter(|node| config.routes_by_size(node))
-            .filter_map(|node| node.address.ipv4())
-    }
-
-    /// Takes note of what is large at a data server, as that has told.
-    pub(super) fn hear_sizes(&mut self, from: Ipv4Addr, text: &[u8]) {
-        let Some(told) = LargePaths::read(text) else {
-            warn!(%from, "cannot read this node's list of large files: does it run another release of baton?");
-            return;
-        };
-        if !self.routes_by_size() {
-            return;
-        }
-        let before = self.large_counts();
-        if self.sizes.known.handle(from.into(), told) {
-            logged(self.write_sizes());
-            for (name, count) in self.large_counts() {
-                if before.get(&name) != Some(&count) {
-                    info!(service = name, "{count} large file(s) in all");
-                }
-            }
-        }
-    }
-
-    /// Whether this node is to know what is large on others.
-    pub(super) fn routes_by_size(&self) -> bool {
-        self.local.config.routes_by_size(&self.local.me)
-    }
-
-    /// How many paths of each service are known to be large, by its name.
-    fn large_counts(&self) -> BTreeMap<String, usize> {
-        let services = self.local.config.services.iter();
-        services
-            .filter(|service| service.large.is_some())
-            .filter_map(|service| {
-                let at = tables::service_at(service).ok()?;
-                let cluster = self.peers.membership.cluster();
-                let serves = |from, at| cluster.serves(from, at);
-                let known = self.sizes.known.large(endpoint(at), serves);
-                Some((service.name.to_string(), known.len()))
-            })
-            .collect()
-    }
-
-    /// Writes what is large to the program's tables.
-    pub(super) fn write_sizes(&mut self) -> Result<()> {
-        let services = services_with_places(self.local.config.services.iter())?;
-        let cluster = self.peers.membership.cluster();
-        self.tables
-            .write_large(&self.dataplane, &services, &self.sizes.known, cluster)
-    }
 }

@@ -16,7 +16,7 @@ use baton_wire::{Address, Endpoint};
 use nix::fcntl::{Flock, FlockArg};
 use tracing::warn;
 
-use super::tables::{self, endpoint};
+use crate::places::{endpoint, service_at};
 
 /// This node, found in the configuration and on the machine.
 pub struct LocalNode {
@@ -194,7 +194,7 @@ pub fn cluster_of(config: &Config, me: &Node) -> Result<Cluster> {
         .map(|service| {
             Ok(membership::Service {
                 name: service.name.to_string(),
-                at: endpoint(tables::service_at(service)?),
+                at: endpoint(service_at(service)?),
                 nodes: service
                     .data_servers()
                     .into_iter()

@@ -6,9 +6,13 @@ pub mod mid_response_handover;
 pub mod migration;
 pub mod segments;
 
+use baton_core::failover::Action;
 use baton_dataplane::Swept;
 
-use self::{failover::leftovers::Leftovers, segments::Segments};
+use self::{
+    failover::{leftovers::Leftovers, running::Running},
+    segments::Segments,
+};
 
 /// What the daemon of a connection server has besides what every daemon has.
 pub struct ConnectionServer {
@@ -19,7 +23,7 @@ pub struct ConnectionServer {
     /// How many entries have expired since the start.
     pub expired: u64,
     /// The failover task. It runs if baton moves the cluster addresses between candidates and this node is one of them.
-    pub failover: Option<failover::Running>,
+    pub failover: Option<Running>,
     /// The TCB entries from the last time in front.
     pub leftovers: Leftovers,
 }
@@ -37,5 +41,18 @@ impl ConnectionServer {
             failover: None,
             leftovers,
         })
+    }
+
+    /// Waits for the next decision of failover; never returns if this node takes no part in it.
+    pub async fn failover_decision(server: &mut Option<Self>) -> Action {
+        let running = server.as_mut().and_then(|server| server.failover.as_mut());
+        let decided = match running {
+            Some(running) => running.decision().await,
+            None => None,
+        };
+        match decided {
+            Some(action) => action,
+            None => std::future::pending().await,
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::{
         heartbeat::{self, clock_now},
         sealing,
     },
-    tables::{Placed, endpoint, services_with_places},
+    places::{Placed, endpoint, services_with_places},
 };
 
 impl Daemon {
@@ -91,7 +91,10 @@ impl Daemon {
             Message::Alive { turned: true, .. } => {
                 self.peers.liveness.handle_sign(self.now(), sender.into())
             }
-            Message::Query(query) => self.handle_query(sender, &query),
+            Message::Query(query) => {
+                let reply = Message::Reply(self.dispatcher.answer(&query));
+                self.messenger.queue(sender, reply);
+            }
             // The task that asked reads it too.
             Message::Reply(_) => {}
             // The task that resumes responses reads these too.
@@ -223,8 +226,9 @@ impl Daemon {
 
     /// Tells the programs which data servers serve which pools. Writes only what changed.
     pub(crate) fn assign_all(&mut self) -> Result<()> {
-        self.follow_dispatcher()?;
         let now = self.now();
+        self.dispatcher
+            .follow(now, &self.local, &self.peers.membership)?;
         let roles = self.local.me.roles;
         if let Some(switch) = self.dataplane.as_switch() {
             let idle = self.local.config.cs.idle;

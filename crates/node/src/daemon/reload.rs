@@ -10,8 +10,9 @@ use crate::{
     daemon::Daemon,
     local_node::cluster_of,
     peers::keys,
+    places::services_with_places,
     service_manager::{News, tell},
-    tables::{check_routes, services_with_places},
+    tables::check_routes,
 };
 
 impl Daemon {

@@ -16,7 +16,8 @@ use crate::{
     network::{announcer, next_hops},
     operator::control,
     peers::{heartbeat, keys},
-    tables::{self, Placed, services_with_places},
+    places::{Placed, services_with_places},
+    tables,
 };
 
 impl Daemon {
@@ -215,7 +216,9 @@ impl Daemon {
             &self.local.interfaces(),
             &self.local.options(),
         )?;
-        self.follow_dispatcher()
+        let now = self.now();
+        self.dispatcher
+            .follow(now, &self.local, &self.peers.membership)
     }
 
     /// Follows the health and the large files of this data server's services. Health checks go to the cluster

@@ -5,7 +5,18 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::daemon::Ending;
+/// Why the daemon stopped serving, which decides what is to be done next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The daemon was told to end and to restore the host to what it was.
+    TakeDown,
+    /// The daemon was told to end and to leave the packet path in place for the next daemon.
+    LeaveInPlace,
+    /// An interface of the node is gone.
+    WithoutInterface,
+    /// All interfaces are back: the program is to begin anew.
+    Again,
+}
 
 /// What a signal tells the node to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

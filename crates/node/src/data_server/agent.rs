@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use crate::{
     connection_server::segments::{Known, Segments},
     data_server::{
-        early_packets, idle_handover,
+        early_packets, empty_ack,
         slow_path::{RuleReader, SlowPath},
     },
     dispatcher::client::{DispatcherThread, Question},
@@ -170,7 +170,7 @@ impl Here {
             let flow = TcbKey::of(client, cluster);
             // Only the program knows the sequence and acknowledgement numbers.
             let (seq, ack) = (0, 0);
-            idle_handover::ack(&flow, (seq, ack), self.mac)
+            empty_ack::ack(&flow, (seq, ack), self.mac)
         });
         Ok(frames.collect())
     }

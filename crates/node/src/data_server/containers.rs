@@ -1,5 +1,7 @@
 //! Services whose server is in a container (`relay_to`): the daemon listens in its place and relays.
 
+mod follow;
+
 use std::{
     collections::{BTreeSet, HashMap},
     net::SocketAddrV4,
@@ -7,11 +9,10 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use baton_agent::{Routing, container, relay::Counters};
-use baton_config::Service;
-use tracing::{info, warn};
+use baton_agent::{container, relay::Counters};
+use tracing::info;
 
-use crate::{daemon::Daemon, owned_task::OwnedTask, tables::services_with_places};
+use crate::owned_task::OwnedTask;
 
 /// The relays that run, by service.
 #[derive(Default)]
@@ -62,53 +63,10 @@ impl Containers {
     }
 }
 
-impl Daemon {
-    /// Starts and ends relays, so that exactly those run that the configuration asks for.
-    pub(crate) async fn relay_to_containers(&mut self) -> Result<()> {
-        let name = &self.local.me.name;
-        let server_of = |(at, service): (SocketAddrV4, &Service)| {
-            Some((at, service.relay_to.of(name.as_str())?))
-        };
-        let of_node = services_with_places(self.local.config.services_of(name))?;
-        let wanted: HashMap<_, _> = (of_node.into_iter().chain(self.deconfigured.services()))
-            .filter_map(server_of)
-            .collect();
-        if !wanted.is_empty() {
-            Routing::default().keep_marked(&mut self.host).await?;
-        }
-        if let Some(server) = &mut self.data_server {
-            server.containers.follow(&wanted)?;
-        }
-        self.find_containers().await;
-        Ok(())
-    }
-
-    /// Looks by which interfaces the containers are reached now. A container's network may start after this node, end,
-    /// and start again as another interface.
-    pub(crate) async fn find_containers(&mut self) {
-        let Some(server) = &mut self.data_server else {
-            return;
-        };
-        let mut interfaces = BTreeSet::new();
-        for running in server.containers.running.values() {
-            let ip = *running.server.ip();
-            match self.local.netlink.interface_to(ip.into()).await {
-                Ok(index) => interfaces.extend(index),
-                Err(error) => tracing::debug!("{error}"),
-            }
-        }
-        if interfaces == server.containers.interfaces {
-            return;
-        }
-        match self.dataplane.keep_relay_answers(&interfaces) {
-            Ok(()) => server.containers.interfaces = interfaces,
-            Err(error) => warn!("cannot bring the answers of containers to the relay: {error}"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use baton_agent::Routing;
+
     use super::*;
 
     #[test]

@@ -8,7 +8,7 @@ use baton_config::{ClusterAddress, Config, NodeName, Service};
 use baton_core::Moment;
 use baton_net::Connections;
 
-use crate::tables::{Placed, services_with_places};
+use crate::places::{Placed, services_with_places};
 
 /// A service is kept at least this long, even without connections: connection servers that have not read the new
 /// configuration yet may still send new ones.

@@ -8,6 +8,7 @@ pub mod deconfigured;
 pub mod document_root;
 pub mod door_tallies;
 pub mod early_packets;
+pub mod empty_ack;
 pub mod health_checks;
 pub mod idle_handover;
 pub mod mptcp_relay;

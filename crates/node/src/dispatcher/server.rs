@@ -1,6 +1,6 @@
 //! The dispatcher that chooses for other nodes' data servers. It makes its choices in the same way as they do.
 
-use std::{collections::HashMap, net::Ipv4Addr};
+use std::collections::HashMap;
 
 use anyhow::Result;
 use baton_config::NodeName;
@@ -14,8 +14,9 @@ use baton_core::{
 use baton_wire::{Address, Query, Reply};
 
 use crate::{
-    daemon::Daemon,
-    tables::{self, endpoint, policy, pools},
+    local_node::LocalNode,
+    places::{endpoint, service_at},
+    tables::{policy, pools},
 };
 
 /// The choices of data servers for the services that name this node as their dispatcher.
@@ -37,17 +38,19 @@ impl Dispatcher {
         timeouts.min().is_some_and(|timeout| timeout <= now)
     }
 
-    /// Chooses anew among the servers that are usable now, for each pool of these services.
-    fn follow<'a>(
+    /// Chooses anew among the servers that are usable now, for each pool of the services that name this node.
+    pub fn follow(
         &mut self,
         now: Moment,
-        me: &NodeName,
-        services: impl Iterator<Item = &'a baton_config::Service>,
+        local: &LocalNode,
         membership: &Membership,
     ) -> Result<()> {
+        let me = &local.me.name;
+        let services = (local.config.services.iter())
+            .filter(|service| service.dispatcher.as_ref() == Some(me));
         let mut kept = Vec::new();
         for service in services {
-            let at = tables::service_at(service)?;
+            let at = service_at(service)?;
             let usable = membership.usable(endpoint(at));
             for pool in pools(at, service) {
                 let members: Vec<_> = (usable.into_iter())
@@ -96,23 +99,5 @@ impl Dispatcher {
         self.server.keep(&kept);
         self.choosers.retain(|id, _| kept.contains(id));
         Ok(())
-    }
-}
-
-impl Daemon {
-    /// Chooses anew for the data servers that ask this node.
-    pub(crate) fn follow_dispatcher(&mut self) -> Result<()> {
-        let now = self.now();
-        let own = &self.local.me.name;
-        let services = (self.local.config.services.iter())
-            .filter(|service| service.dispatcher.as_ref() == Some(own));
-        self.dispatcher
-            .follow(now, own, services, &self.peers.membership)
-    }
-
-    /// Answers a data server that asks which one is to serve a request.
-    pub(crate) fn handle_query(&mut self, sender: Ipv4Addr, query: &Query) {
-        let reply = baton_wire::Message::Reply(self.dispatcher.answer(query));
-        self.messenger.queue(sender, reply);
     }
 }

@@ -21,8 +21,8 @@ use tracing::{error, info, warn};
 
 use crate::{
     daemon::{
-        Daemon, Ending,
-        signals::{SignalEvent, Signals},
+        Daemon,
+        signals::{Ending, SignalEvent, Signals},
     },
     local_node::{self, LocalNode},
     logging::logged,

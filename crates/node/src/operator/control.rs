@@ -18,12 +18,24 @@ use tokio::{
 };
 use tracing::debug;
 
-use super::drain::DrainRequest;
 use crate::status::Status;
 use crate::{
     connection_server::migration,
     service_manager::{News, tell},
 };
+
+/// What an operator asks of the daemon about draining.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DrainRequest {
+    /// The name of the node that is to drain.
+    pub node: String,
+    /// Whether the node is to take requests again instead.
+    pub undo: bool,
+    /// Whether the node is to drain even if no other one takes its requests.
+    pub force: bool,
+    /// Whether the node is to drain only until its daemon ends. This can be asked only at that node.
+    pub until_end: bool,
+}
 
 /// What a running node can be asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]

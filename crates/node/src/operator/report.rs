@@ -18,8 +18,8 @@ use crate::{
     daemon::Daemon,
     data_server::agent,
     local_node::{FRONT, LocalNode},
+    places::{endpoint, service_at},
     status::tallies,
-    tables::{self, endpoint},
 };
 
 /// The present status of this node.
@@ -177,7 +177,7 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
 fn connections(daemon: &Daemon, node: Address) -> Result<BTreeMap<String, u32>> {
     let mut open = BTreeMap::new();
     for service in &daemon.local.config.services {
-        let at = endpoint(tables::service_at(service)?);
+        let at = endpoint(service_at(service)?);
         if let Some(report) = daemon.peers.membership.report(node, at) {
             open.insert(service.name.to_string(), report.connections);
         }
@@ -196,7 +196,7 @@ fn state(is_this: bool, presence: Option<Presence>) -> &'static str {
 }
 
 fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> {
-    let at = tables::service_at(service)?;
+    let at = service_at(service)?;
     let local = &daemon.local;
     let is_switch = local.me.roles.is_switch();
     // A switch knows only to which connection servers a service's packets go.

@@ -4,13 +4,14 @@
 use std::{net::IpAddr, time::Duration};
 
 use anyhow::Result;
-use baton_core::{Moment, liveness::Change};
+use baton_core::liveness::Change;
 use baton_wire::{Address, Message};
 use tracing::{info, warn};
 
 use crate::{
     daemon::Daemon,
     logging::logged,
+    peers::Dying,
     resume::{Fate, Wanted},
 };
 
@@ -18,13 +19,6 @@ use crate::{
 const ASKED: u32 = 2;
 /// How long they have to answer each time. Their programs answer, so this need only cover one round trip.
 const PATIENCE: Duration = Duration::from_millis(50);
-
-/// A dead data server for whose connections the others are being asked.
-pub(crate) struct Dying {
-    address: Address,
-    next: Moment,
-    asked: u32,
-}
 
 impl Daemon {
     /// Asks data servers that have not been heard for a while whether they live, and goes on asking the others for the

@@ -10,10 +10,20 @@ pub mod retransmission;
 pub mod sealing;
 pub mod versions;
 
-use baton_core::{liveness::Liveness, membership::Membership};
+use baton_core::{Moment, liveness::Liveness, membership::Membership};
 use baton_dataplane::RefusedNodes;
+use baton_wire::Address;
 
-use self::{clocks::Clocks, liveness::Dying, versions::Versions};
+use self::{clocks::Clocks, versions::Versions};
+
+/// A dead data server for whose connections the others are being asked.
+pub struct Dying {
+    pub address: Address,
+    /// When they are asked next.
+    pub next: Moment,
+    /// How often they were asked.
+    pub asked: u32,
+}
 
 /// What the daemon knows of the other nodes.
 pub struct Peers {

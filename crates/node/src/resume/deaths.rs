@@ -22,7 +22,7 @@ use super::{
     response_id::ResponseId,
     walker::{Walker, change, pool_of},
 };
-use crate::data_server::idle_handover::ack;
+use crate::data_server::empty_ack::ack;
 
 /// The attempt number that CLAIM gets here. It is so high that a data server which is asked asks no other one.
 const ALONE: u8 = u8::MAX - 1;

@@ -8,11 +8,7 @@ use std::{
 
 use anyhow::Result;
 use baton_abi::{TCB_AT_DOOR, Tcb, TcbKey};
-use baton_core::{
-    Moment,
-    mid_response_handover::{Action, Handovers},
-    resume::Known as Response,
-};
+use baton_core::{Moment, mid_response_handover::Action, resume::Known as Response};
 use baton_dataplane::{Moving as Between, Step};
 use baton_wire::{Flow, HeadDigest, Message, Outcome, Progress, Resume, ShortAddress, YieldAnswer};
 use tracing::{debug, warn};
@@ -22,18 +18,10 @@ use super::{
     response_id::{ResponseId, ends},
     walker::{Walker, pool_of},
 };
-use crate::{data_server::idle_handover::ack, peers::heartbeat::clock_now};
+use crate::data_server::empty_ack::ack;
 
-/// This bit is set in the numbers of orders for moves. Orders for resumed responses have numbers that start at the wall
-/// clock, which is below it, so the two never meet.
-const NUMBERS: u64 = 1 << 63;
 /// The size of the Ethernet header in front of a frame's packet.
 pub(super) const ETHERNET_BYTES: usize = 14;
-
-/// Makes the state of a walker that moves no response yet.
-pub fn handovers() -> Handovers<ResponseId, u16> {
-    Handovers::new(NUMBERS | clock_now().as_nanos())
-}
 
 impl Walker {
     /// Finds the responses that are under way at a data server that drains, and begins to move them.

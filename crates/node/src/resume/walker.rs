@@ -23,13 +23,16 @@ use baton_wire::{AnsweredRequest, Head, Heads, Outcome, Ready};
 use tracing::{debug, info, warn};
 
 use super::{
-    Counts, Fate, Outgoing, heads, mid_response::handovers, response_heads::ResponseHeads,
-    response_id::ResponseId,
+    Counts, Fate, Outgoing, heads, response_heads::ResponseHeads, response_id::ResponseId,
 };
 use crate::{
     connection_server::segments::{Known, Segments},
     peers::heartbeat::clock_now,
 };
+
+/// This bit is set in the numbers of orders for moves. Orders for resumed responses have numbers that start at the wall
+/// clock, which is below it, so the two never meet.
+const NUMBERS: u64 = 1 << 63;
 
 /// Finds the entries of dead and draining data servers, and has their responses go on elsewhere.
 pub struct Walker {
@@ -58,7 +61,7 @@ impl Walker {
             orphans,
             segments: Segments::open()?,
             resumes: Resumes::new(clock_now().as_nanos()),
-            handovers: handovers(),
+            handovers: Handovers::new(NUMBERS | clock_now().as_nanos()),
             outgoing: Vec::new(),
             dead: BTreeSet::new(),
             counts,

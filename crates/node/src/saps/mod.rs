@@ -18,12 +18,13 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
-use super::{End, daemon::Ending, metrics, take_back};
+use super::metrics;
 use crate::operator::control::{self, Call, Request, Response};
 use crate::{
-    daemon::signals::{SignalEvent, Signals},
+    daemon::signals::{Ending, SignalEvent, Signals},
     local_node::{self, LocalNode},
     network::interface_watch,
+    take_back::{End, log_end, take_back},
 };
 
 /// The cluster's secret, which is the key of the channels. The configuration makes sure that nodes of these roles have
@@ -130,7 +131,7 @@ pub async fn run(local: LocalNode, fresh: bool) -> Result<End> {
         }
     }
     let errors = log(take_down(&local, &mut host).await);
-    super::log_end(errors);
+    log_end(errors);
     Ok(End::TakenDown { errors })
 }
 

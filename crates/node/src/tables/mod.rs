@@ -12,9 +12,9 @@ mod services;
 pub mod settings;
 mod ways;
 
-pub use policies::policy;
+pub use policies::{policy, pools};
 pub use routes::check as check_routes;
-pub use services::{Placed, Served, endpoint, pools, service_at, services_with_places};
+pub use services::Served;
 pub use ways::{connection_server_addresses, data_server, data_server_addresses, node_addresses};
 
 use std::{
@@ -31,6 +31,8 @@ use baton_core::{
 use baton_dataplane::{Dataplane, Routing, Tallied};
 use baton_net::Hop;
 use baton_wire::Address;
+
+use crate::places::Placed;
 
 use channels::Channels;
 use maglev_slots::MaglevSlots;

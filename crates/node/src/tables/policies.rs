@@ -1,12 +1,62 @@
-//! Policies of the configuration, translated to those of `baton_core`.
+//! Pools of the configuration, and their policies, translated to those of `baton_core`.
 
-use std::num::NonZeroU32;
+use std::{
+    net::SocketAddrV4,
+    num::{NonZeroU8, NonZeroU32},
+};
 
-use baton_config::{NodeName, Policy};
-use baton_core::{policy, slots::Slot};
+use baton_config::{NodeName, Overflow, Policy, Weights};
+use baton_core::{membership::UsableServer, policy, slots::Slot};
 use baton_wire::Permille;
 
-use super::services::PoolOf;
+use super::pools::PoolId;
+
+/// A pool: some data servers of a service, and how one of them is chosen.
+pub struct PoolOf<'a> {
+    pub id: PoolId,
+    pub nodes: &'a [NodeName],
+    pub weights: &'a Weights,
+    pub policy: Policy,
+    pub overflow: Option<&'a Overflow>,
+}
+
+impl PoolOf<'_> {
+    /// Whether this server is in the pool and its weight is not 0.
+    pub fn has(&self, server: &UsableServer) -> bool {
+        let is_named = |node: &NodeName| node.as_str() == server.name;
+        self.nodes.iter().any(is_named) && self.weight(&server.name, server.weight).is_some()
+    }
+
+    /// A server's weight in this pool: `own` if the pool gives it no other. `None` means 0: it takes no requests.
+    pub fn weight(&self, server: &str, own: NonZeroU8) -> Option<NonZeroU8> {
+        match self.weights.of(server) {
+            Some(weight) => NonZeroU8::new(weight),
+            None => Some(own),
+        }
+    }
+}
+
+/// The service's own pool, then its named pools in the order of the file.
+pub fn pools<'a>(
+    at: SocketAddrV4,
+    service: &'a baton_config::Service,
+) -> impl Iterator<Item = PoolOf<'a>> {
+    let own = PoolOf {
+        id: PoolId::new(at, None),
+        nodes: &service.nodes,
+        weights: &service.weights,
+        policy: service.policy,
+        overflow: service.overflow.as_ref(),
+    };
+    let named = service.pools.iter().map(move |pool| PoolOf {
+        id: PoolId::new(at, Some(pool.name.as_str())),
+        nodes: &pool.nodes,
+        weights: &pool.weights,
+        policy: pool.policy,
+        overflow: pool.overflow.as_ref(),
+    });
+    std::iter::once(own).chain(named)
+}
 
 /// The policy by which this node, `me`, chooses among the data servers of a pool.
 pub fn policy(

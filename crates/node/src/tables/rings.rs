@@ -8,10 +8,8 @@ use baton_core::{Moment, membership::Membership};
 use baton_dataplane::DataServer;
 use baton_wire::Address;
 
-use super::{
-    Tables,
-    services::{Placed, endpoint},
-};
+use super::Tables;
+use crate::places::{Placed, endpoint};
 
 impl Tables {
     /// Writes the rings of these services, which this data server serves. Data servers that are not heard are left

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeSet, HashMap},
     net::{Ipv4Addr, SocketAddrV4},
-    num::NonZeroU8,
     time::Duration,
 };
 
@@ -13,20 +12,21 @@ use baton_abi::{
     SERVICE_OWNER, SERVICE_PATHS, SERVICE_RESUME, SERVICE_RESUME_REST, SERVICE_SIZES,
     SERVICE_SPLIT_AT_ACK, SERVICE_STAYS, SERVICE_TARGETS, Service, ServiceKey,
 };
-use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
+use baton_config::{Handover, NodeName, Policy, Split};
 use baton_core::{
     Moment,
-    membership::{Cluster, Membership, UsableServer},
+    membership::{Cluster, Membership},
     policy::Server,
     sizes::Known,
     slots::Slot,
 };
 use baton_dataplane::Dataplane;
-use baton_wire::{Address, Endpoint};
+use baton_wire::Address;
 use tracing::warn;
 
 use super::{
-    Tables, policies,
+    Tables,
+    policies::{policy, pools},
     pools::PoolId,
     route_numbers::RouteId,
     routes::{self, Target},
@@ -36,10 +36,8 @@ use crate::{
     data_server::slow_path::{RuleSet, SlowPath},
     local_node::LocalNode,
     peers::keys::key_ring,
+    places::{Placed, endpoint},
 };
-
-/// A service with its address and port.
-pub type Placed<'a> = (SocketAddrV4, &'a baton_config::Service);
 
 impl Tables {
     /// Makes the services map hold exactly these services and their addresses. New ones have no
@@ -166,7 +164,7 @@ impl Tables {
             .filter_map(|server| self.reachable_slot(server.address).map(u16::from))
             .collect();
         for pool in pools(at, service) {
-            let policy = policies::policy(&pool, me, slot);
+            let policy = policy(&pool, me, slot);
             let servers: Vec<Server<'_>> = (usable.into_iter())
                 .flat_map(|usable| usable.among(|server| pool.has(server)))
                 .filter_map(|server| {
@@ -294,31 +292,6 @@ impl Tables {
     }
 }
 
-/// A pool: some data servers of a service, and how one of them is chosen.
-pub struct PoolOf<'a> {
-    pub id: PoolId,
-    pub nodes: &'a [NodeName],
-    pub weights: &'a Weights,
-    pub policy: Policy,
-    pub overflow: Option<&'a Overflow>,
-}
-
-impl PoolOf<'_> {
-    /// Whether this server is in the pool and its weight is not 0.
-    pub fn has(&self, server: &UsableServer) -> bool {
-        let is_named = |node: &NodeName| node.as_str() == server.name;
-        self.nodes.iter().any(is_named) && self.weight(&server.name, server.weight).is_some()
-    }
-
-    /// A server's weight in this pool: `own` if the pool gives it no other. `None` means 0: it takes no requests.
-    pub fn weight(&self, server: &str, own: NonZeroU8) -> Option<NonZeroU8> {
-        match self.weights.of(server) {
-            Some(weight) => NonZeroU8::new(weight),
-            None => Some(own),
-        }
-    }
-}
-
 /// Whether the path of a request decides to which pool it goes, or which data server of the pool answers it.
 fn reads_targets(service: &baton_config::Service) -> bool {
     let by_path = |policy: Policy| matches!(policy, Policy::Path | Policy::Lard);
@@ -328,48 +301,10 @@ fn reads_targets(service: &baton_config::Service) -> bool {
         || std::iter::once(service.policy).chain(of_pools).any(by_path)
 }
 
-/// The service's own pool, then its named pools in the order of the file.
-pub fn pools<'a>(
-    at: SocketAddrV4,
-    service: &'a baton_config::Service,
-) -> impl Iterator<Item = PoolOf<'a>> {
-    let own = PoolOf {
-        id: PoolId::new(at, None),
-        nodes: &service.nodes,
-        weights: &service.weights,
-        policy: service.policy,
-        overflow: service.overflow.as_ref(),
-    };
-    let named = service.pools.iter().map(move |pool| PoolOf {
-        id: PoolId::new(at, Some(pool.name.as_str())),
-        nodes: &pool.nodes,
-        weights: &pool.weights,
-        policy: pool.policy,
-        overflow: pool.overflow.as_ref(),
-    });
-    std::iter::once(own).chain(named)
-}
-
 /// The address of the node that is the dispatcher of a service, if the service has one.
 fn dispatcher_of(service: &baton_config::Service, local: &LocalNode) -> Option<Ipv4Addr> {
     let name = service.dispatcher.as_ref()?;
     local.config.node_named(name.as_str())?.address.ipv4()
-}
-
-/// A cluster address and port in the form that messages and membership use.
-pub fn endpoint(at: SocketAddrV4) -> Endpoint {
-    at.into()
-}
-
-/// The address and port of a service. An IPv6 address is an error.
-pub fn service_at(service: &baton_config::Service) -> Result<SocketAddrV4> {
-    match service.address.ip() {
-        std::net::IpAddr::V4(address) => Ok(SocketAddrV4::new(address, service.port.get())),
-        std::net::IpAddr::V6(_) => bail!(
-            "service {}: its address must be IPv4 in this version",
-            service.name
-        ),
-    }
 }
 
 /// What the agent that reads requests knows of a service.
@@ -379,15 +314,6 @@ pub struct Served {
     pub id: u16,
     /// How long the service's clients may take to send the head of a request.
     pub head_timeout: Duration,
-}
-
-/// Services of a configuration with their places, in the order of the file.
-pub fn services_with_places<'a>(
-    services: impl Iterator<Item = &'a baton_config::Service>,
-) -> Result<Vec<(SocketAddrV4, &'a baton_config::Service)>> {
-    services
-        .map(|service| Ok((service_at(service)?, service)))
-        .collect()
 }
 
 /// The key of the entry for the cluster address alone, which has port 0.

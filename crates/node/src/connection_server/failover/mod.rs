@@ -5,12 +5,13 @@
 
 mod heartbeat;
 pub mod leftovers;
+pub mod running;
 
 use std::{
     net::Ipv4Addr,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -23,12 +24,14 @@ use baton_core::{Moment, listening::ListeningClock};
 use baton_wire::{Address, CandidateState, Reject};
 use tokio::{
     sync::{Notify, mpsc},
-    task::AbortHandle,
     time::{sleep, timeout},
 };
 use tracing::{info, warn};
 
-use self::heartbeat::{Heartbeat, Shared, Trust, warn_of_unintelligible};
+use self::{
+    heartbeat::{Heartbeat, Shared, Trust, warn_of_unintelligible},
+    running::Running,
+};
 use crate::status;
 use crate::{
     connection_server::ConnectionServer, daemon::Daemon, local_node::LocalNode, locked::locked,
@@ -40,27 +43,6 @@ const LINGER: Duration = Duration::from_millis(1200);
 
 /// A starting node waits at most this long to learn who is in front. Until then it hears no HELLO.
 const SETTLING: Duration = Duration::from_millis(500);
-
-/// The daemon's handle to failover, on a candidate for addresses that baton moves.
-pub struct Running {
-    shared: Arc<Shared>,
-    decided: mpsc::UnboundedReceiver<Action>,
-    /// Whether this node is to have the cluster addresses, by the last decision that the daemon acted on.
-    holds: bool,
-    announcing: Option<AbortHandle>,
-}
-
-/// Waits for the next decision; never returns if this node takes no part in failover.
-pub async fn decision(server: &mut Option<ConnectionServer>) -> Action {
-    let decided = match server.as_mut().and_then(|server| server.failover.as_mut()) {
-        Some(running) => running.decided.recv().await,
-        None => None,
-    };
-    match decided {
-        Some(action) => action,
-        None => std::future::pending().await,
-    }
-}
 
 impl Daemon {
     /// The handle to failover; `None` if this node takes no part in it.
@@ -144,7 +126,12 @@ impl Daemon {
                 return;
             }
             let wait = Duration::from_millis(10);
-            if let Ok(action) = timeout(wait, decision(&mut self.connection_server)).await {
+            if let Ok(action) = timeout(
+                wait,
+                ConnectionServer::failover_decision(&mut self.connection_server),
+            )
+            .await
+            {
                 self.follow_failover(action).await;
             }
         }
@@ -229,7 +216,8 @@ impl Daemon {
             let mut decisions = Vec::new();
             let yielded = async {
                 loop {
-                    let action = decision(&mut self.connection_server).await;
+                    let action =
+                        ConnectionServer::failover_decision(&mut self.connection_server).await;
                     decisions.push(action);
                     if let Action::Yield { .. } = action {
                         return;
@@ -397,12 +385,6 @@ impl Daemon {
             keys: self.messenger.keys.clone(),
             clock_window: self.local.config.cluster.clock_window,
         }
-    }
-}
-
-impl Running {
-    fn machine(&self) -> MutexGuard<'_, Failover> {
-        locked(&self.shared.machine)
     }
 }
 

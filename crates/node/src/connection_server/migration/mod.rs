@@ -14,36 +14,56 @@
 
 mod order;
 mod request;
+mod shared;
 mod state;
 mod table;
 mod task;
 mod transfer;
 mod ways;
 
-use std::{
-    net::Ipv4Addr,
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{sync::Arc, time::Instant};
 
 use anyhow::{Context as _, Result};
-use baton_wire::KeyRing;
-use tokio::sync::{mpsc, watch};
+use baton_core::operator_order::{GivenOrder, TakenOrders};
+use tokio::sync::{mpsc, oneshot, watch};
 
+use self::{
+    shared::{Order, Shared, Transfer, Wanted},
+    table::Table,
+    task::Task,
+};
 pub use self::{
-    order::Afar,
     state::{Doing, Ended, Running, State, Summary},
     task::COMMANDS,
 };
-use self::{
-    table::Table,
-    task::Task,
-    transfer::{Pending, Transfer},
-};
-use crate::{
-    connection_server::failover::leftovers::Leftovers, local_node::LocalNode, locked::locked,
-    peers::keys,
-};
+use crate::{connection_server::failover::leftovers::Leftovers, local_node::LocalNode};
+
+/// The order that this node has sent to another node, and the orders that others have sent to this node.
+#[derive(Default)]
+struct Afar {
+    ours: Option<Ours>,
+    theirs: TakenOrders<Became>,
+}
+
+struct Ours {
+    from: String,
+    to: String,
+    order: GivenOrder,
+}
+
+/// What became of an order to migrate.
+enum Became {
+    /// The migration began. It has this number among those that have begun here.
+    Begun(u64),
+    /// The order was refused, for this reason.
+    Refused(String),
+}
+
+/// A transfer that has begun and is not answered yet.
+struct Pending {
+    done: oneshot::Sender<Result<(), String>>,
+    until: Instant,
+}
 
 /// The daemon's handle to the task that migrates: gives it orders, answers its transfers and reads its state.
 pub struct Migrations {
@@ -53,31 +73,6 @@ pub struct Migrations {
     wanted: watch::Sender<Wanted>,
     pending: Option<Pending>,
     afar: Afar,
-}
-
-/// The state that the daemon and the task share.
-#[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
-}
-
-/// What the task needs to know of the configuration.
-#[derive(Clone)]
-struct Wanted {
-    keys: KeyRing,
-    clock_window: Duration,
-    /// The other connection servers to which clients' packets for the same addresses may come.
-    partners: Vec<Ipv4Addr>,
-    /// The addresses and names of all nodes.
-    nodes: Vec<(Ipv4Addr, String)>,
-}
-
-/// The daemon's order to the task to begin a migration to another node.
-struct Order {
-    to: Ipv4Addr,
-    name: String,
-    /// Whether baton does not move the addresses itself, so that they are moved by other means later.
-    by_hand: bool,
 }
 
 impl Migrations {
@@ -128,25 +123,5 @@ impl Migrations {
     /// Returns the state of the current or last migration, and the totals since the daemon started.
     pub fn state(&self) -> State {
         self.shared.state().clone()
-    }
-}
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        locked(&self.state)
-    }
-}
-
-impl Wanted {
-    fn of(local: &LocalNode) -> Self {
-        let v4 = |node: &baton_config::Node| node.address.ipv4();
-        Self {
-            keys: keys::key_ring(&local.config, &local.me),
-            clock_window: local.config.cluster.clock_window,
-            partners: request::partners(local).filter_map(v4).collect(),
-            nodes: (local.config.nodes.iter())
-                .filter_map(|node| Some((v4(node)?, node.name.to_string())))
-                .collect(),
-        }
     }
 }

@@ -4,11 +4,11 @@
 use std::net::Ipv4Addr;
 
 use anyhow::{Result, bail};
-use baton_core::operator_order::{GivenOrder, Standing, TakenOrders};
+use baton_core::operator_order::{GivenOrder, Standing};
 use baton_wire::{Account, Address, Message, Order, ShortAddress, Verb};
 
 use super::{
-    State,
+    Became, Ours, State,
     state::{Doing, Running},
 };
 use crate::{
@@ -19,27 +19,6 @@ use crate::{
     },
     peers::heartbeat::clock_now,
 };
-
-/// The order that this node has sent to another node, and the orders that others have sent to this node.
-#[derive(Default)]
-pub struct Afar {
-    ours: Option<Ours>,
-    theirs: TakenOrders<Became>,
-}
-
-struct Ours {
-    from: String,
-    to: String,
-    order: GivenOrder,
-}
-
-/// What became of an order to migrate.
-enum Became {
-    /// The migration began. It has this number among those that have begun here.
-    Begun(u64),
-    /// The order was refused, for this reason.
-    Refused(String),
-}
 
 impl Daemon {
     /// Orders the connection server called `from` to let the node called `to` take over.

@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 use baton_config::Node;
 
 use super::{
-    Order, State,
+    State,
+    shared::{Order, partners},
     state::{Doing, Running},
 };
 use crate::status::speaks;
@@ -153,14 +154,4 @@ fn check<'a>(local: &'a LocalNode, from: &str, to: &str) -> Result<(&'a Node, &'
         );
     }
     Ok((source, target))
-}
-
-/// Returns the other connection servers to which clients' packets for this node's cluster addresses may come.
-pub fn partners(local: &LocalNode) -> impl Iterator<Item = &Node> {
-    let config = &local.config;
-    let fronted = local.fronted();
-    config.connection_servers().filter(move |node| {
-        let shares = |address| config.fronts(node, address);
-        node.name != local.me.name && fronted.iter().any(|address| shares(*address))
-    })
 }

@@ -23,10 +23,9 @@ use tokio::{
 use tracing::{debug, error, info, warn};
 
 use super::{
-    Order, Shared, Wanted,
+    shared::{Order, Shared, Transfer, Wanted},
     state::{Ended, Running, Summary},
     table::Table,
-    transfer::Transfer,
     ways::Ways,
 };
 use crate::{

@@ -1,30 +1,15 @@
 //! The moment in which the cluster addresses move. The task asks the daemon for it, and the daemon has failover do it.
 //! Migration uses nothing else of failover.
 
-use std::{
-    net::Ipv4Addr,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use baton_config::FrontAddress;
-use tokio::sync::oneshot;
 
+use super::{Pending, shared::Transfer};
 use crate::daemon::Daemon;
 
 /// The other node should be in front within `detection`. A busy daemon gets this much longer.
 const SLACK: Duration = Duration::from_secs(2);
-
-/// The task's request to move the cluster addresses, and the channel for the answer.
-pub struct Transfer {
-    pub to: Ipv4Addr,
-    pub done: oneshot::Sender<Result<(), String>>,
-}
-
-/// A transfer that has begun and is not answered yet.
-pub struct Pending {
-    done: oneshot::Sender<Result<(), String>>,
-    until: Instant,
-}
 
 impl Daemon {
     /// Waits for the next transfer that the task asks for.
