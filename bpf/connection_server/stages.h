@@ -12,6 +12,7 @@
 #include "connection_server/go_on.h"
 #include "connection_server/icmp.h"
 #include "connection_server/receive_lccp.h"
+#include "connection_server/send_to_owner.h"
 #include "xdp/linear.h"
 #include "xdp/packet.h"
 

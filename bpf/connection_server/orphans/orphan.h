@@ -2,13 +2,13 @@
 /*
  * Connections whose data server is dead, or refuses all messages because its clock is wrong (DATA_SERVER_DEAF). A
  * request of which nothing was answered goes to another data server. In the middle of a response the daemon finds a
- * data server that has the rest (TCB_RESUMING); if there is none, the client gets a RST at once. forwarder.h includes
- * this file in its middle, behind the functions that this file uses.
+ * data server that has the rest (TCB_RESUMING); if there is none, the client gets a RST at once.
  */
 #ifndef BATON_CONNECTION_SERVER_ORPHANS_ORPHAN_H
 #define BATON_CONNECTION_SERVER_ORPHANS_ORPHAN_H
 
 #include "connection_server/find/refused.h"
+#include "connection_server/forwarder.h"
 #include "connection_server/orphans/keep.h"
 #include "connection_server/orphans/move.h"
 #include "connection_server/orphans/quiet_point.h"
