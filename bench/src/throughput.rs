@@ -1,5 +1,5 @@
-//! Measures requests a second, and the processor time of each. In every round each competitor has its turn, one after the other, so that other load on
-//! the machine meets all of them. Ratios are taken within a round.
+//! Measures requests a second, and the processor time that a request takes. In every round each competitor has its
+//! turn, one after the other, so that other load on the machine meets all of them. Ratios are taken within a round.
 
 use anyhow::Result;
 

@@ -25,13 +25,13 @@ pub mod change;
 pub mod frames;
 pub mod guard;
 pub mod machine;
-mod patience;
 pub mod run;
 pub mod runner;
 pub mod scenario;
 pub mod slowness;
 pub mod span;
 pub mod step;
+mod wait;
 pub mod world;
 
 pub use run::{run, why_not};

@@ -1,4 +1,4 @@
-//! The whole configuration, and the lookups that it offers.
+//! The whole configuration: how it is read, and the lookups that it offers.
 
 use std::io;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::reading::document::{self, Document};
 use crate::reading::problem::{Diagnostic, Error, Problem};
-use crate::reading::read::{KeyFile, Source, key_file};
+use crate::reading::read::{KeyFile, Source, read_file};
 use crate::reading::report::Report;
 use crate::sections::cluster::Cluster;
 use crate::sections::cs::ConnectionServer;
@@ -58,7 +58,7 @@ impl Config {
     /// [`Error::Unreadable`] if `path` cannot be read, [`Error::Invalid`] with every finding if it
     /// is wrong.
     pub fn read(path: &Path) -> Result<Loaded, Error> {
-        let file = key_file(path).map_err(|cause| Error::Unreadable {
+        let file = read_file(path).map_err(|cause| Error::Unreadable {
             path: path.to_owned(),
             cause,
         })?;
@@ -67,7 +67,7 @@ impl Config {
             text: &file.text,
             mode: Some(file.mode),
         };
-        Self::parse(source, key_file)
+        Self::parse(source, read_file)
     }
 
     /// Parses a configuration; `keys` is asked for each key file that it names.

@@ -1,4 +1,5 @@
-//! Orders for the rest of a response: the response waits for its connection, or its connection has come.
+//! Orders for the rest of a response, and the responses that were ordered: each waits for its connection, or its
+//! connection has come.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

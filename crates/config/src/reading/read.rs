@@ -28,8 +28,8 @@ pub struct KeyFile {
 /// The longest file that is read, in bytes: far more than 256 nodes and 64 services need, and a small part of memory.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Reads a key file, or the configuration, which may have a key in it as well.
-pub(crate) fn key_file(path: &Path) -> io::Result<KeyFile> {
+/// Reads the configuration or a key file, and says who may read it.
+pub(crate) fn read_file(path: &Path) -> io::Result<KeyFile> {
     let file = File::open(path)?;
     let metadata: fs::Metadata = file.metadata()?;
     let mut text = String::new();

@@ -1,6 +1,6 @@
-//! What libbpf says while it loads programs. It gives the kernel's reasons only there.
+//! What libbpf prints while it loads programs: only there are the kernel's reasons.
 
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use libbpf_rs::PrintLevel;
 
@@ -22,6 +22,6 @@ pub(crate) fn take_messages() -> String {
     std::mem::take(&mut *kept())
 }
 
-fn kept() -> std::sync::MutexGuard<'static, String> {
+fn kept() -> MutexGuard<'static, String> {
     MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }

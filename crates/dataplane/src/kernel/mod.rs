@@ -1,4 +1,5 @@
-//! The properties of the running kernel that decide whether programs can be loaded and attached.
+//! The properties of the running kernel that decide whether programs can be loaded and attached, and what libbpf and the
+//! kernel say of them.
 
 mod feature;
 pub(crate) mod messages;

@@ -92,7 +92,7 @@ impl Running {
             Fault::Pause { thing } => self.kill(host, thing, Signal::SIGSTOP),
             Fault::Continue { thing } => self.kill(host, thing, Signal::SIGCONT),
             Fault::Packets(packets) => self.disturb(host, packets),
-            Fault::Clock { ahead } => self.clock(host, *ahead),
+            Fault::Clock { ahead } => self.set_clock(host, *ahead),
         }
     }
 
@@ -116,7 +116,7 @@ impl Running {
         topology::insert(bridge, inside, file_host, &directory)
     }
 
-    fn clock(&self, host: &str, ahead: i64) -> Result<()> {
+    fn set_clock(&self, host: &str, ahead: i64) -> Result<()> {
         let _lock = Lock::lab(self.lab().name(), &mut |_| {})?;
         if !self.file_host(host)?.own_clock {
             return Err(Error::NoOwnClock(host.to_owned()));

@@ -54,7 +54,7 @@ pub struct AgentSettings {
 /// every listener are dropped, the channel ends, and the connections that are left end with it.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    inner: Arc<AgentState>,
+    state: Arc<AgentState>,
 }
 
 /// The state of one channel, for `baton status` and the metrics.
@@ -91,7 +91,7 @@ impl Agent {
             Arc::clone(&shared),
             Arc::clone(&failed),
         );
-        let inner = Arc::new(AgentState {
+        let state = Arc::new(AgentState {
             io_server: settings.io_server,
             shared,
             failed,
@@ -101,11 +101,11 @@ impl Agent {
             tasks: Mutex::default(),
         });
         {
-            let mut tasks = inner.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tasks = state.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             tasks.spawn(keep);
-            tasks.spawn(watch_events(Arc::downgrade(&inner), events));
+            tasks.spawn(watch_events(Arc::downgrade(&state), events));
         }
-        Ok(Self { inner })
+        Ok(Self { state })
     }
 
     /// Listens on every cluster address of the IP versions in `family`. With port 0 the I/O server chooses a port.
@@ -115,20 +115,20 @@ impl Agent {
     /// another program of this node has the port; ENETDOWN if the I/O server could not be reached.
     pub async fn listen(&self, port: u16, family: Family) -> io::Result<Listening> {
         let (sender, queue) = mpsc::channel(BACKLOG);
-        let mut changes = self.inner.changes.subscribe();
-        let key = self.inner.wanted().add(port, family, sender);
+        let mut changes = self.state.changes.subscribe();
+        let key = self.state.wanted().add(port, family, sender);
         let key = key.map_err(error)?;
         // From here on, dropping `listening` gives the port up.
         let mut listening = Listening {
             port,
             key,
             queue,
-            agent: Arc::clone(&self.inner),
+            agent: Arc::clone(&self.state),
         };
-        self.inner.ask(key);
+        self.state.ask(key);
         let answered = async {
             loop {
-                let answer = self.inner.wanted().answer(key);
+                let answer = self.state.wanted().answer(key);
                 if let Some(answer) = answer {
                     return answer;
                 }
@@ -148,9 +148,9 @@ impl Agent {
     /// The error of connect(2) at the I/O server, as an OS error ([`io::Error::raw_os_error`]); ENETDOWN if the I/O
     /// server could not be reached.
     pub async fn connect(&self, to: SocketAddr, options: SocketOptions) -> io::Result<Connected> {
-        let mut changes = self.inner.changes.subscribe();
+        let mut changes = self.state.changes.subscribe();
         let up = async {
-            while !self.inner.is_up() {
+            while !self.state.is_up() {
                 let _ = changes.changed().await;
             }
         };
@@ -159,7 +159,7 @@ impl Agent {
             to: to.into(),
             options,
         };
-        let (stream, local) = VirtualStream::make(&self.inner.shared, way, Weak::new())
+        let (stream, local) = VirtualStream::make(&self.state.shared, way, Weak::new())
             .await
             .map_err(error)?;
         Ok(Connected {
@@ -171,23 +171,23 @@ impl Agent {
     /// The ports that no program can listen on: the current ones, and each change. The list is empty while the I/O
     /// server cannot be reached.
     pub fn taken(&self) -> watch::Receiver<Box<[TakenPort]>> {
-        self.inner.taken.subscribe()
+        self.state.taken.subscribe()
     }
 
     /// How often the channel could not be made: the I/O server did not answer, or did not know the cluster key.
     pub fn failed(&self) -> u64 {
-        self.inner.failed.load(Ordering::Relaxed)
+        self.state.failed.load(Ordering::Relaxed)
     }
 
     /// The state of the channel.
     pub fn report(&self) -> ChannelReport {
         let AgentState {
             io_server, shared, ..
-        } = &*self.inner;
+        } = &*self.state;
         ChannelReport {
             node: io_server.ip().to_string(),
             address: *io_server,
-            is_up: self.inner.is_up(),
+            is_up: self.state.is_up(),
             counters: shared.counters(),
             gauges: shared.gauges(),
         }
@@ -195,7 +195,7 @@ impl Agent {
 
     /// The ports that programs listen on, each with whether the I/O server listens on it.
     pub fn ports(&self) -> Vec<(u16, Family, bool)> {
-        self.inner.wanted().ports()
+        self.state.wanted().ports()
     }
 }
 
@@ -229,12 +229,12 @@ async fn keep(
     }
 }
 
-async fn watch_events(inner: Weak<AgentState>, mut events: Events) {
+async fn watch_events(agent: Weak<AgentState>, mut events: Events) {
     while let Some(event) = events.recv().await {
-        let Some(inner) = inner.upgrade() else {
+        let Some(agent) = agent.upgrade() else {
             return;
         };
-        inner.handle(event);
-        inner.changes.send_modify(|count| *count += 1);
+        agent.handle(event);
+        agent.changes.send_modify(|count| *count += 1);
     }
 }

@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// A running I/O server. Dropping it ends it and resets its clients.
 #[derive(Debug)]
 pub struct IoServer {
-    inner: Arc<IoState>,
+    state: Arc<IoState>,
     local: SocketAddr,
     _tasks: JoinSet<()>,
 }
@@ -64,16 +64,16 @@ impl IoServer {
         let acceptor = network.listen(settings.listen)?;
         let local = acceptor.local()?;
         let nodes = Nodes::new(settings.policy, settings.weights.clone());
-        let inner = Arc::new(IoState {
+        let state = Arc::new(IoState {
             settings,
             nodes,
             counters: Arc::default(),
         });
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept_nodes(Arc::clone(&inner), acceptor));
-        tasks.spawn(watch_taken(Arc::clone(&inner)));
+        tasks.spawn(accept_nodes(Arc::clone(&state), acceptor));
+        tasks.spawn(watch_taken(Arc::clone(&state)));
         Ok(Self {
-            inner,
+            state,
             local,
             _tasks: tasks,
         })
@@ -81,7 +81,7 @@ impl IoServer {
 
     /// Sets another policy, and other weights by the nodes' names, from the next client on.
     pub fn set_policy(&self, policy: PortPolicy, weights: BTreeMap<String, u8>) {
-        self.inner.nodes.set_policy(policy, weights);
+        self.state.nodes.set_policy(policy, weights);
     }
 
     /// The address that application nodes connect to.
@@ -91,57 +91,31 @@ impl IoServer {
 
     /// The state of the I/O server.
     pub fn report(&self) -> IoReport {
-        let (nodes, ports, channels) = self.inner.nodes.report();
+        let (nodes, ports, channels) = self.state.nodes.report();
         IoReport {
             nodes,
             ports,
-            taken: self.inner.nodes.taken(),
-            counters: Arc::clone(&self.inner.counters),
+            taken: self.state.nodes.taken(),
+            counters: Arc::clone(&self.state.counters),
             channels,
         }
     }
 }
 
-impl IoState {
-    /// Tells the nodes which ports other programs of this host have, if the list has changed.
-    fn look_at_taken(&self) {
-        let before = self.nodes.sockets();
-        let listeners = match baton_net::listeners::listeners() {
-            Ok(listeners) => listeners,
-            // Without the list, a node learns that a port is taken when it asks for it.
-            Err(error) => {
-                return tracing::debug!(%error, "cannot list the listening sockets of this host");
-            }
-        };
-        let addresses = &self.settings.cluster_addresses;
-        let after = self.nodes.sockets();
-        // A socket of ours that was opened or closed meanwhile must not count as another program's.
-        let is_ours = |address| before.contains(&address) || after.contains(&address);
-        let taken = taken::taken(&listeners, addresses, is_ours);
-        for TakenPort { port, families } in self.nodes.set_taken(taken) {
-            tracing::info!(
-                port,
-                ?families,
-                "another program on this host uses this port: programs on application nodes cannot listen on it"
-            );
-        }
-    }
-}
-
-async fn watch_taken(inner: Arc<IoState>) {
+async fn watch_taken(io: Arc<IoState>) {
     loop {
-        inner.look_at_taken();
+        io.look_at_taken();
         tokio::time::sleep(LOOK).await;
     }
 }
 
-async fn accept_nodes(inner: Arc<IoState>, mut acceptor: Box<dyn Acceptor>) {
+async fn accept_nodes(io: Arc<IoState>, mut acceptor: Box<dyn Acceptor>) {
     // When this task ends, every node's channel ends with it, and so do the connections.
     let mut nodes = JoinSet::new();
     loop {
         match acceptor.accept().await {
             Ok(handshake) => {
-                nodes.spawn(serve_node(Arc::clone(&inner), handshake));
+                nodes.spawn(serve_node(Arc::clone(&io), handshake));
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a channel");
@@ -152,39 +126,39 @@ async fn accept_nodes(inner: Arc<IoState>, mut acceptor: Box<dyn Acceptor>) {
     }
 }
 
-async fn serve_node(inner: Arc<IoState>, handshake: Handshake) {
+async fn serve_node(io: Arc<IoState>, handshake: Handshake) {
     let link = match handshake.await {
         Ok(link) => link,
         Err(error) => {
-            count(&inner.counters.channels_refused);
+            count(&io.counters.channels_refused);
             tracing::warn!(%error, "a channel was refused");
             return;
         }
     };
     let Link { peer, .. } = link;
-    let (name, buffer) = (&inner.settings.node, inner.settings.buffer);
+    let (name, buffer) = (&io.settings.node, io.settings.buffer);
     let (shared, events) = Shared::new(Side::Io, name, buffer);
-    let node = inner.nodes.reserve(peer, &shared);
+    let node = io.nodes.reserve(peer, &shared);
     // The node's listeners are removed with this task, however it ends.
-    let _guard = nodes::Guard::new(&inner.nodes, node);
+    let _guard = nodes::Guard::new(&io.nodes, node);
     tokio::select! {
         error = link::run(&shared, link, || {}) => {
             tracing::warn!(%peer, %error, "the channel to an application node is lost");
         }
-        () = watch_events(&inner, node, &shared, events) => {}
+        () = watch_events(&io, node, &shared, events) => {}
     }
 }
 
-async fn watch_events(inner: &Arc<IoState>, node: u64, shared: &Arc<Shared>, mut events: Events) {
+async fn watch_events(io: &Arc<IoState>, node: u64, shared: &Arc<Shared>, mut events: Events) {
     // The tasks that make connections for programs end with the node's channel.
     let mut outgoing = JoinSet::new();
     while let Some(event) = events.recv().await {
         match event {
             Event::Up { name } => {
                 tracing::info!(name, "the channel to an application node is up");
-                inner.nodes.name(node, name);
-                inner.look_at_taken();
-                let taken = inner.nodes.taken();
+                io.nodes.name(node, name);
+                io.look_at_taken();
+                let taken = io.nodes.taken();
                 shared.with(|state| state.channel.tell_taken(&taken));
             }
             Event::Listen {
@@ -192,30 +166,25 @@ async fn watch_events(inner: &Arc<IoState>, node: u64, shared: &Arc<Shared>, mut
                 port,
                 families,
             } => {
-                let listening = clients::listen(inner, (node, listener), port, families);
+                let listening = clients::listen(io, (node, listener), port, families);
                 if let Err(errno) = listening {
-                    count(&inner.counters.listens_refused);
+                    count(&io.counters.listens_refused);
                     let error = error(errno);
                     tracing::warn!(port, ?families, %error, "cannot listen on this port for an application node");
                     // The nodes get the list before this answer, so that the next program is refused at once.
-                    inner.look_at_taken();
+                    io.look_at_taken();
                 }
                 shared.with(|state| state.channel.answer_listen(listener, listening));
             }
             Event::Unlisten { listener } => {
-                inner.nodes.unlisten(|known| *known == (node, listener));
+                io.nodes.unlisten(|known| *known == (node, listener));
             }
             Event::Asked {
                 id,
                 way: Way::Out { to, options },
             } => {
-                let connecting = outgoing::connect(
-                    Arc::clone(inner),
-                    Arc::clone(shared),
-                    id,
-                    to.into(),
-                    options,
-                );
+                let connecting =
+                    outgoing::connect(Arc::clone(io), Arc::clone(shared), id, to.into(), options);
                 outgoing.spawn(connecting);
             }
             Event::Asked { id, .. } => {

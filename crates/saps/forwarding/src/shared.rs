@@ -37,7 +37,7 @@ pub(crate) struct State {
     owner: Teller,
 }
 
-/// The other end's answer to MakeConnection, once it comes: the connection's local end, or why it was not made.
+/// Receives the other end's answer to MakeConnection: the connection's local end, or why it was not made.
 type Answer = oneshot::Receiver<Result<Endpoint, Errno>>;
 
 /// The tasks that wait for a connection and, at the I/O server, the socket that its options are for.
@@ -138,8 +138,8 @@ impl Shared {
 }
 
 impl State {
-    /// Begins to make a connection, and returns the other end's answer as well, once it comes. Returns `None` if the
-    /// channel is down.
+    /// Begins to make a connection. Returns its number, and the receiver of the other end's answer; `None` if the channel
+    /// is down.
     pub(crate) fn make(
         &mut self,
         way: Way,

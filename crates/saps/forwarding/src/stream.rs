@@ -1,4 +1,4 @@
-//! The bytes of one connection.
+//! A connection: how it is made or accepted, and its bytes.
 
 use std::future::poll_fn;
 use std::io;

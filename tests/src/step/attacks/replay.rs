@@ -12,9 +12,9 @@ use nix::unistd::Pid;
 use serde::Deserialize;
 
 use crate::frames::{self, Frame};
-use crate::patience::{patience, until};
 use crate::span::{Span, seconds};
 use crate::step::clients::http::{ask, connect_to};
+use crate::wait::{patience, until};
 use crate::world::World;
 
 /// Records the ADOPT by which a data server got a connection, and has the client send it again while the connection

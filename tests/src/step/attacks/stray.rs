@@ -67,7 +67,7 @@ impl Stray {
             (self.grace.0 + Duration::from_millis(200)).saturating_sub(begin.elapsed()),
         );
         // The first segment after the grace only makes the connection server ask the data servers once more.
-        while begin.elapsed() < self.grace.0 + crate::patience::patience().0 {
+        while begin.elapsed() < self.grace.0 + crate::wait::patience().0 {
             frames::send(world, "client", &frame)?;
             if reset_comes(&socket, Duration::from_millis(300))? {
                 return Ok(());

@@ -27,7 +27,7 @@ pub struct Moved {
     at_least: BTreeMap<String, u64>,
     #[serde(default)]
     at_most: BTreeMap<String, u64>,
-    #[serde(default = "crate::patience::patience")]
+    #[serde(default = "crate::wait::patience")]
     within: Span,
 }
 
@@ -55,7 +55,7 @@ impl Moved {
             on: vec![host.to_owned()],
             at_least: BTreeMap::from([(counter.to_owned(), least)]),
             at_most: BTreeMap::new(),
-            within: crate::patience::patience(),
+            within: crate::wait::patience(),
         }
     }
 

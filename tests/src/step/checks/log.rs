@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::patience::{patience, until};
+use crate::wait::{patience, until};
 use crate::world::World;
 
 /// Checks that a log holds a text, or that it lacks one.

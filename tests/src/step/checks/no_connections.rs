@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
-use crate::patience::{patience, until};
+use crate::wait::{patience, until};
 use crate::world::{CLUSTER, World};
 
 /// Checks that none of these hosts has a TCP connection of a client with the cluster address, in whatever state, or

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
-use crate::patience::{patience, until};
+use crate::wait::{patience, until};
 use crate::world::World;
 
 /// Checks the servers' access logs: how many requests for a page there are in all, and which share each host has.

@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-use crate::patience::until;
 use crate::span::Span;
+use crate::wait::until;
 use crate::world::{Sockets, World};
 
 /// Remembers how many sockets there are.
@@ -24,7 +24,7 @@ pub struct NoMore {
     /// the whole machine, so other programs need time to finish what they have under way, and each processor reserves
     /// some pages (net.core.mem_pcpu_rsv).
     more_pages_at_most: u64,
-    #[serde(default = "crate::patience::patience")]
+    #[serde(default = "crate::wait::patience")]
     within: Span,
 }
 

@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::patience::until;
 use crate::span::Span;
+use crate::wait::until;
 use crate::world::World;
 
 /// Asks a node for its status until it is as expected.
@@ -41,7 +41,7 @@ pub struct Status {
     front: Option<String>,
     /// The greatest number of live entries in the TCP table, which is swept every few seconds.
     live_at_most: Option<u64>,
-    #[serde(default = "crate::patience::patience")]
+    #[serde(default = "crate::wait::patience")]
     within: Span,
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::patience::{patience, until};
+use crate::wait::{patience, until};
 use crate::world::World;
 
 /// Checks what was counted since the lab was raised, by what `baton status --json` says.

@@ -11,9 +11,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::get::lab_file;
-use crate::patience::patience;
 use crate::span::{Span, seconds};
 use crate::step::{Step, meanwhile};
+use crate::wait::patience;
 use crate::world::{CLUSTER, World};
 
 /// Exit status of curl(1): failure in receiving.

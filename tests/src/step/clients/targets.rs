@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::http::{connect, read_response};
-use crate::patience::{patience, until};
 use crate::slowness;
+use crate::wait::{patience, until};
 use crate::world::World;
 
 /// The address, on the client, of the nginx that says for which location a request is.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::change::merge;
-use crate::patience::{patience, until};
+use crate::wait::{patience, until};
 use crate::world::World;
 
 /// Changes the configuration files of nodes, one after the other, and has each node read its file again.

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use baton_lab::Signal;
 use serde::Deserialize;
 
-use crate::patience::{patience, until};
+use crate::wait::{patience, until};
 use crate::world::World;
 
 /// Sends a signal. If the signal ends programs, the step waits for their end.

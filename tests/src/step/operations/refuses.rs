@@ -5,7 +5,7 @@ use serde::Deserialize;
 use toml::Table;
 
 use super::node::{config_like, write_secret};
-use crate::patience::patience;
+use crate::wait::patience;
 use crate::world::{Snapshot, World};
 
 /// Starts a node that must not start: it must end soon, say what is wrong, where, and what to do, and leave nothing

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::node::{StartNode, write_secret};
 use super::service_manager::Manager;
-use crate::patience::patience;
+use crate::wait::patience;
 use crate::world::World;
 
 /// Starts systemd on a host on which the lab runs no node. The step installs `baton` and its unit like `make install`,

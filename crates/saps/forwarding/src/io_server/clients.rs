@@ -33,7 +33,7 @@ const BACKLOG: i32 = 4096;
 /// EADDRNOTAVAIL if the cluster has no address of these IP versions; EADDRINUSE if the node has the port already;
 /// otherwise the kernel's error.
 pub(super) fn listen(
-    inner: &Arc<IoState>,
+    io: &Arc<IoState>,
     listener: Listener,
     port: u16,
     families: Families,
@@ -43,15 +43,15 @@ pub(super) fn listen(
         Families::V6 => address.is_ipv6(),
         Families::Both => true,
     };
-    let addresses = inner.settings.cluster_addresses.iter().filter(is_meant);
+    let addresses = io.settings.cluster_addresses.iter().filter(is_meant);
     let addresses: Vec<IpAddr> = addresses.copied().collect();
     if addresses.is_empty() {
         return Err(Errno::ADDRESS_NOT_AVAILABLE);
     }
-    let nodes = &inner.nodes;
+    let nodes = &io.nodes;
     let (port, opened) = nodes.listen(listener, port, families, &addresses, open)?;
     for socket in opened {
-        tokio::spawn(accept(Arc::clone(inner), socket, port));
+        tokio::spawn(accept(Arc::clone(io), socket, port));
     }
     Ok(port)
 }
@@ -86,12 +86,12 @@ fn open_one(at: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Accepts clients' connections until the socket is shut down.
-async fn accept(inner: Arc<IoState>, socket: Arc<TcpListener>, port: u16) {
+async fn accept(io: Arc<IoState>, socket: Arc<TcpListener>, port: u16) {
     loop {
         match socket.accept().await {
             Ok((client, peer)) => {
-                count(&inner.counters.accepted);
-                tokio::spawn(serve(Arc::clone(&inner), client, peer, port));
+                count(&io.counters.accepted);
+                tokio::spawn(serve(Arc::clone(&io), client, peer, port));
             }
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return,
             // File descriptors or memory are exhausted, or the client is already gone. Other clients still wait.
@@ -103,7 +103,7 @@ async fn accept(inner: Arc<IoState>, socket: Arc<TcpListener>, port: u16) {
     }
 }
 
-async fn serve(inner: Arc<IoState>, client: TcpStream, peer: SocketAddr, port: u16) {
+async fn serve(io: Arc<IoState>, client: TcpStream, peer: SocketAddr, port: u16) {
     let Ok(local) = client.local_addr() else {
         return;
     };
@@ -111,7 +111,7 @@ async fn serve(inner: Arc<IoState>, client: TcpStream, peer: SocketAddr, port: u
     let _ = client.set_nodelay(true);
     let client = Arc::new(client);
     let mut tried = Vec::new();
-    let next = |tried: &[Listener]| (inner.nodes).next(port, local.is_ipv6(), peer.ip(), tried);
+    let next = |tried: &[Listener]| (io.nodes).next(port, local.is_ipv6(), peer.ip(), tried);
     let mut chosen = next(&tried);
     while let Some(turn) = chosen {
         tried.push(turn.listener);
@@ -132,10 +132,10 @@ async fn serve(inner: Arc<IoState>, client: TcpStream, peer: SocketAddr, port: u
             made = timeout(LAST_PATIENCE, making).await;
         }
         if let Ok(Ok((stream, _))) = made {
-            return pump::run(&inner.counters, client, stream).await;
+            return pump::run(&io.counters, client, stream).await;
         }
         chosen = other;
     }
-    count(&inner.counters.unserved);
+    count(&io.counters.unserved);
     pump::reset(&client);
 }

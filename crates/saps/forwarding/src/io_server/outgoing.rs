@@ -19,17 +19,17 @@ use crate::{VirtualStream, options};
 
 /// Connects to `to`, and answers the node.
 pub(super) async fn connect(
-    inner: Arc<IoState>,
+    io: Arc<IoState>,
     shared: Arc<Shared>,
     id: ConnectionId,
     to: SocketAddr,
     options: SocketOptions,
 ) {
     let refuse = |errno| {
-        count(&inner.counters.not_connected);
+        count(&io.counters.not_connected);
         shared.with(|state| state.channel.refuse(id, errno));
     };
-    let sources = inner.settings.cluster_addresses.iter();
+    let sources = io.settings.cluster_addresses.iter();
     let source = sources
         .copied()
         .find(|source| source.is_ipv4() == to.is_ipv4());
@@ -51,10 +51,10 @@ pub(super) async fn connect(
     let Some(stream) = stream else {
         return pump::reset(&socket);
     };
-    count(&inner.counters.connected);
+    count(&io.counters.connected);
     // This runs as a task of its own: the present task ends with the node's channel, but the connection must still be
     // reset then.
-    tokio::spawn(async move { pump::run(&inner.counters, socket, stream).await });
+    tokio::spawn(async move { pump::run(&io.counters, socket, stream).await });
 }
 
 async fn open(

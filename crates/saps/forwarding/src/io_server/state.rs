@@ -5,9 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use baton_saps_protocol::PortPolicy;
+use baton_saps_protocol::wire::TakenPort;
 use baton_wire::ClusterKey;
 
 use super::nodes::Nodes;
+use super::taken;
 use crate::NetworkKind;
 
 /// The settings of an I/O server.
@@ -63,5 +65,31 @@ baton_core::shared_counters! {
         listens_refused,
         /// Channels refused because the node could not prove that it knows the cluster key, or did not try.
         channels_refused,
+    }
+}
+
+impl IoState {
+    /// Tells the nodes which ports other programs of this host have, if the list has changed.
+    pub(super) fn look_at_taken(&self) {
+        let before = self.nodes.sockets();
+        let listeners = match baton_net::listeners::listeners() {
+            Ok(listeners) => listeners,
+            // Without the list, a node learns that a port is taken when it asks for it.
+            Err(error) => {
+                return tracing::debug!(%error, "cannot list the listening sockets of this host");
+            }
+        };
+        let addresses = &self.settings.cluster_addresses;
+        let after = self.nodes.sockets();
+        // A socket of ours that was opened or closed meanwhile must not count as another program's.
+        let is_ours = |address| before.contains(&address) || after.contains(&address);
+        let taken = taken::taken(&listeners, addresses, is_ours);
+        for TakenPort { port, families } in self.nodes.set_taken(taken) {
+            tracing::info!(
+                port,
+                ?families,
+                "another program on this host uses this port: programs on application nodes cannot listen on it"
+            );
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! Forwarding networks, which carry channels. There are two; a further cluster interconnect would be another file
-//! here.
+//! here, with a [`ForwardingNetwork`].
 //!
 //! | | proves who it is | encrypts | one lost packet holds up |
 //! |---|---|---|---|
@@ -8,8 +8,8 @@
 //!
 //! A program that does not read holds up no other program. The forwarding protocol ensures that, not the network.
 
+mod forwarding_network;
 mod keys;
-mod link;
 mod proof;
 mod quic;
 mod tcp;
@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use baton_wire::ClusterKey;
 
+pub(crate) use forwarding_network::{Acceptor, ForwardingNetwork, Handshake, Lane, Link};
 pub(crate) use keys::NetworkKeys;
-pub(crate) use link::{Acceptor, ForwardingNetwork, Handshake, Lane, Link};
 
 /// The network that carries the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::NetworkKeys;
+use super::keys::NetworkKeys;
 
 const MAGIC: &[u8; 8] = b"baton/1\n";
 const LABEL: &str = "link over TCP";

@@ -15,8 +15,10 @@ use quinn::{
 };
 use tokio::io::AsyncReadExt;
 
-use super::NetworkKeys;
-use super::link::{Acceptor, BoxFuture, ForwardingNetwork, Handshake, Lane, Link, in_time};
+use super::forwarding_network::{
+    Acceptor, BoxFuture, ForwardingNetwork, Handshake, Lane, Link, in_time,
+};
+use super::keys::NetworkKeys;
 
 const LANES: u8 = 8;
 const LABEL: &str = "link over QUIC";

@@ -7,7 +7,9 @@ use baton_streams::quic::DEAD_AFTER;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::link::{Acceptor, BoxFuture, ForwardingNetwork, Handshake, Lane, Link, in_time};
+use super::forwarding_network::{
+    Acceptor, BoxFuture, ForwardingNetwork, Handshake, Lane, Link, in_time,
+};
 use super::{NetworkKeys, proof};
 
 #[derive(Debug)]

@@ -62,7 +62,8 @@ impl SocketOptions {
         ]
     }
 
-    /// Decodes options. Returns `None` if a value that is not given is not zero: equal options have equal bytes.
+    /// Decodes options. Values that are not given must be zero, so that equal options have equal bytes; otherwise this
+    /// returns `None`.
     pub(super) fn decode(bytes: [u8; OPTIONS_BYTES]) -> Option<Self> {
         let [given, on, z1, z2, rest @ ..] = bytes;
         let mut numbers = [None; NUMBERS];

@@ -13,7 +13,7 @@ pub(super) struct Target {
     /// The sender of messages between nodes.
     pub sender: Ipv4Addr,
     pub node: Ipv4Addr,
-    /// The key of messages from the sender to the node, or a wrong one in its place if `stolen` says so.
+    /// The key of messages from the sender to the node, or a wrong one in its place if the step's `stolen` says so.
     pub key: LccpKey,
     pub is_cs: bool,
 }
