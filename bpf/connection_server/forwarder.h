@@ -4,7 +4,6 @@
 #define BATON_CONNECTION_SERVER_FORWARDER_H
 
 #include "connection_server/distributor.h"
-#include "connection_server/reply.h"
 #include "connection_server/tcb.h"
 #include "xdp/packet.h"
 

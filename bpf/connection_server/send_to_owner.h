@@ -5,6 +5,7 @@
 
 #include "connection_server/forwarder.h"
 #include "connection_server/orphans/orphan.h"
+#include "connection_server/reply.h"
 
 /*
  * Sends a packet of a known connection on, by the state of its entry and of its owner. The entry has noted the packet

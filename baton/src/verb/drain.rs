@@ -10,8 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use baton_config::{Config, FrontAddress};
 use baton_node::{
-    control::{Request, Response, ask, status},
-    drain::DrainRequest,
+    control::{DrainRequest, Request, Response, ask, status},
     service_manager::{News, tell},
     status::{Peer, Status},
 };

@@ -13,6 +13,7 @@
 #include "connection_server/begin/used_cookies.h"
 #include "connection_server/distributor.h"
 #include "connection_server/find/claim.h"
+#include "connection_server/forwarder.h"
 #include "connection_server/read_request.h"
 #include "connection_server/send_to_owner.h"
 #include "connection_server/tcb.h"

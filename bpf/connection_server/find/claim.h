@@ -12,7 +12,6 @@
 #include "connection_server/find/answer.h"
 #include "connection_server/find/claim_budget.h"
 #include "connection_server/find/local_data_server.h"
-#include "connection_server/forwarder.h"
 #include "connection_server/go_on.h"
 #include "connection_server/reply.h"
 #include "include/bounds.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * MOVED. If the connection has no entry, this is an answer to CLAIM: a data server has the connection, which gets
- * an entry here. It has delivered the client's packet, or where it has a door it sends the packet back in this message.
+ * MOVED. If the connection has no entry, this is an answer to CLAIM: a data server has the connection, or has handed it
+ * over, and the connection gets an entry here. A data server that has it has delivered the client's packet, or where it
+ * has a door it sends the packet back in this message.
  * If there is an entry, the owner has handed the connection to another data server, or tells that it is at rest; or a
  * connection has begun on these ports since the CLAIM.
  */
@@ -30,8 +31,8 @@ static __always_inline bool is_left_alone(const struct tcb *tcb)
  * that the entry names is believed, and only about numbers near the entry's. A MOVED of an earlier owner, or about an
  * earlier connection on these ports, comes late and changes nothing: the client's next packet reaches whoever has the
  * connection. But if it names the entry's owner and a later request than the entry does, the entry knows that owner by an
- * older message, and notes the request, unless a response is moving or is resumed there. If the owner is dead, a data server that says that it has the connection itself
- * is believed, because the dead one's MOVED may be lost.
+ * older message, and notes the request, unless a response is moving or is resumed there. If the owner is dead, a data
+ * server that says that it has the connection itself is believed, because the dead one's MOVED may be lost.
  */
 static __always_inline int moved_on(struct packet *p, const struct lccp_header *h, struct tcb *tcb, u32 next)
 {
@@ -76,7 +77,8 @@ static __noinline int moved(struct packet *p, struct lccp_header *h)
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	believe(&p->flow);
 	count(p->counters, COUNTER_CS_MOVED);
-	struct tcb *entered = h->be_data ? bpf_map_lookup_elem(&tcbs, &p->flow) : 0;
+	/* The sender has handed the connection on. One that names itself tells that the connection is at rest. */
+	struct tcb *entered = h->be_data && !is_from(p, owner) ? bpf_map_lookup_elem(&tcbs, &p->flow) : 0;
 	if (entered)
 		note_moved_with(entered, h, &c.tcp);
 	/*

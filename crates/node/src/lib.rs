@@ -44,7 +44,7 @@ pub use self::{
     connection_server::migration,
     local_node::LocalNode,
     network::interface_watch::begin_anew,
-    operator::{control, drain},
+    operator::control,
     tables::check_routes,
     take_back::{End, teardown},
 };

@@ -22,7 +22,7 @@ pub struct ConnectionServer {
     pub swept: Swept,
     /// How many entries have expired since the start.
     pub expired: u64,
-    /// The failover task. It runs if baton moves the cluster addresses between candidates and this node is one of them.
+    /// The failover thread. It runs if baton moves the cluster addresses between candidates and this node is one of them.
     pub failover: Option<Running>,
     /// The TCB entries from the last time in front.
     pub leftovers: Leftovers,

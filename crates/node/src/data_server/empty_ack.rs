@@ -1,4 +1,4 @@
-//! The empty ACK that the daemon sends in for an idle connection, in its client's name.
+//! An empty ACK in a client's name: the daemon sends it in for an idle connection, and inside messages about others.
 
 use baton_abi::TcbKey;
 use etherparse::PacketBuilder;

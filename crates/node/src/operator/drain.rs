@@ -5,8 +5,8 @@
 //!  baton drain ds1 --> daemon here --ORDER, until ACCOUNT--> daemon of ds1 --HELLO: draining--> all
 //! ```
 //!
-//! `data_server::idle_handover` has the data server's idle connections leave, and `resume::mid_response` has responses that
-//! are under way go on from another data server.
+//! `data_server::idle_handover` has the data server's idle connections leave, and `resume::mid_response` has responses
+//! that are under way go on from another data server.
 
 mod orders;
 
@@ -18,7 +18,6 @@ use baton_core::operator_order::{GivenOrder, TakenOrders};
 use baton_wire::Address;
 use tracing::info;
 
-pub use super::control::DrainRequest;
 use super::control::Response;
 
 /// Whether this node drains, and which orders it has given to other nodes.

@@ -18,11 +18,11 @@ use self::{clocks::Clocks, versions::Versions};
 
 /// A dead data server for whose connections the others are being asked.
 pub struct Dying {
-    pub address: Address,
+    address: Address,
     /// When they are asked next.
-    pub next: Moment,
+    next: Moment,
     /// How often they were asked.
-    pub asked: u32,
+    asked: u32,
 }
 
 /// What the daemon knows of the other nodes.

@@ -1,4 +1,4 @@
-//! Which relays run and which interfaces lead to containers follows the configuration and the containers.
+//! Has relays, and the interfaces that lead to containers, follow the configuration and the containers.
 
 use std::{
     collections::{BTreeSet, HashMap},

@@ -1,8 +1,9 @@
 //! MOVED from the owner: it has handed the connection over, and the entry follows.
 
-use baton_abi::{NO_DATA_SERVER, TCB_ADOPTING, TCB_AT_DOOR, TCB_WAITING, Tcb};
-
+use baton_abi::{NO_DATA_SERVER, TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING, TCB_WAITING, Tcb};
 use baton_wire::Message;
+use libbpf_rs::{MapCore as _, MapFlags};
+use zerocopy::IntoBytes as _;
 
 use crate::{
     connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name},
@@ -183,6 +184,16 @@ fn a_later_request_of_the_same_owner_is_noted() {
         .run(&later.frame())
         .expect(Tx, &[("cs_adopt_again", 1)]);
     assert_eq!(sent(&node, &seen).to, ds(1));
+    // While a response is resumed, the entry's request is the one that it answers.
+    let resumed = Tcb {
+        state: entry.state | TCB_RESUMING as u8, // a byte
+        request_seq: request.seq,
+        ..entry
+    };
+    let key = node.tcb_key(&connection.client);
+    let entries = map_named(node.plane(), "tcbs");
+    (entries.update(key.as_bytes(), resumed.as_bytes(), MapFlags::ANY)).unwrap();
+    node.run(&told).expect(Drop, MISMATCH);
     // What was said before that request changes nothing.
     let told = moved_on(&node, &connection, 2, 1, &request);
     node.run(&told).expect(Drop, MISMATCH);
@@ -213,5 +224,24 @@ fn without_an_entry_one_is_made_at_the_next() {
     node.forget(&connection.client);
     let told = moved_on(&node, &connection, 0, 1, &request);
     node.run(&told).expect(Drop, &[("cs_moved", 1)]);
-    assert_eq!(owner(&connection.entry(&node)), (1, NO_DATA_SERVER));
+    let entry = connection.entry(&node);
+    assert_eq!(owner(&entry), (1, NO_DATA_SERVER));
+    // The ADOPT may be lost, so the request goes as ADOPT if it comes again.
+    let state = TCB_AT_DOOR | TCB_ADOPTING | TCB_WAITING;
+    assert_eq!(u32::from(entry.state), state);
+    node.run(&request.frame())
+        .expect(Tx, &[("cs_adopt_again", 1)]);
+}
+
+/// The owner tells that a connection is at rest. It is known there, so its next request is not adopted.
+#[test]
+fn without_an_entry_one_is_made_of_a_connection_at_rest() {
+    let node = node();
+    let connection = answered(&node);
+    node.forget(&connection.client);
+    let told = moved_on(&node, &connection, 0, 0, &connection.empty());
+    node.run(&told).expect(Drop, &[("cs_moved", 1)]);
+    let entry = connection.entry(&node);
+    assert_eq!(owner(&entry), (0, NO_DATA_SERVER));
+    assert_eq!(u32::from(entry.state), TCB_AT_DOOR);
 }
