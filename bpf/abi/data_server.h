@@ -65,8 +65,8 @@ enum door_flag {
 	                                  data_server/door/body.h */
 	DOOR_BORN = 32,                /* for an entry of the map `doors_begun`: the connection's socket has a door
 	                                  of its own by now */
-	DOOR_NOBODY = 64,              /* with DOOR_READING: no data server answers for the pool of the request that
-	                                  was read, or that pool no longer exists */
+	DOOR_NOBODY = 64,              /* with DOOR_READING: no data server can take the request that was read, so the
+	                                  agent answers 503 */
 	DOOR_CHOSEN = 128,             /* with DOOR_READING: another data server has chosen this one, so no
 	                                  dispatcher is asked again */
 	DOOR_BROKEN = 256,             /* with DOOR_READING: the data begins with a malformed body, so the agent

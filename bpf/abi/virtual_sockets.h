@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Virtual TCP sockets: what the programs of a control group and the agent agree on. This is kept apart from `abi.h`
- * because nothing else shares it. Addresses are 16 bytes; IPv4 is written as v4-mapped.
+ * Virtual TCP sockets (docs/virtual-sockets.md): what the hooks of a control group and the agent share. A program here is
+ * one that runs in the control group, not a BPF program. Nothing else uses this, so it is not in `abi.h`. Addresses are
+ * 16 bytes; an IPv4 address is v4-mapped.
  */
 #ifndef BATON_ABI_VIRTUAL_SOCKETS_H
 #define BATON_ABI_VIRTUAL_SOCKETS_H
 
 enum app_limit {
 	MAX_APP_LISTENERS = 4096,
-	MAX_APP_ARRIVALS = 65536,      /* connections that the agent has made and the program's side has not accepted
-	                                  yet */
+	MAX_APP_ARRIVALS = 65536,      /* entries of app_arrivals, and of app_answers */
 	MAX_APP_DIRECT = 256,          /* networks that are reached without the agent */
 	MAX_APP_CLUSTER = 64,          /* cluster addresses */
 	MAX_APP_TAKEN = 1024,          /* ports that are in use by others at the I/O server */
@@ -24,26 +24,28 @@ struct app_address {
 };
 
 struct app_settings {
-	unsigned long long alive_until; /* coarse monotonic clock; the agent moves it on. After that time there is no
-	                                   agent */
-	unsigned short be_agent_port;   /* the agent's port at 127.0.0.1 and ::1; what comes from there is the
-	                                   agent's answer */
+	unsigned long long alive_until; /* until when the agent counts as alive: coarse monotonic clock, ns. The agent
+	                                   renews it */
+	unsigned short be_agent_port;   /* the agent's port at 127.0.0.1 and ::1: connect() is led there, and
+	                                   the agent answers from there */
 	unsigned short reserved[3];
 };
 
-/* A network outside the cluster, as a key for a longest-prefix match. */
+/* A network that programs reach without the agent, such as the cluster's nodes: key for a longest-prefix match. */
 struct app_direct_key {
 	unsigned int bits;              /* prefix length of `ip`; for IPv4 that of the IPv4 prefix plus 96 */
 	unsigned char ip[16];
 };
 
 enum app_socket_flag {
-	APP_SOCKET_BOUND = 1,           /* `local` is the address that the program asked for, or the one that it has */
+	APP_SOCKET_BOUND = 1,           /* `local` is what bind() asked for; with APP_SOCKET_ANSWERED it is the
+	                                   connection's own end */
 	APP_SOCKET_CALLS = 2,           /* `peer` is the address that the program wants; the kernel was told the
 	                                   agent's instead */
-	APP_SOCKET_ANSWERED = 4,        /* connected: its far end is at the I/O server */
-	APP_SOCKET_ONLY_IPV6 = 8,       /* for a listener: it takes no IPv4 */
-	APP_SOCKET_IPV6 = 16,           /* for a listener: AF_INET6 */
+	APP_SOCKET_ANSWERED = 4,        /* established: the connection's TCP is at the I/O server; `local` and
+	                                   `peer` are its ends there */
+	APP_SOCKET_ONLY_IPV6 = 8,       /* for a bound socket: IPV6_V6ONLY is set */
+	APP_SOCKET_IPV6 = 16,           /* for a bound socket: AF_INET6 */
 };
 
 enum app_family_flag {
@@ -52,8 +54,8 @@ enum app_family_flag {
 };
 
 /*
- * Options that matter where the client is. Those with a number stand in app_options.number in the order of their bits,
- * from APP_OPTION_KEEP_IDLE on.
+ * Socket options that have to be set at the I/O server. The values of APP_OPTION_KEEP_IDLE and those behind it are in
+ * app_options.number, in this order.
  */
 enum app_option {
 	APP_OPTION_NODELAY = 1,
@@ -74,7 +76,7 @@ struct app_options {
 	unsigned int number[APP_OPTION_NUMBERS];
 };
 
-/* What a socket seems to be to its program. It is kept with the socket and ends with it. */
+/* A socket as its program sees it. It is kept in the socket's storage and ends with the socket. */
 struct app_socket {
 	struct app_address local;
 	struct app_address peer;
@@ -92,28 +94,29 @@ struct app_arrival {
 };
 
 struct app_listener {
-	struct app_address at;          /* where the kernel has it */
-	struct app_address wanted;      /* where its program believes it to be */
+	struct app_address at;          /* the loopback address and port that the kernel has for it */
+	struct app_address wanted;      /* the address and port that its program sees */
 	struct app_options options;     /* options that accepted connections inherit */
 	unsigned int flags;             /* enum app_socket_flag */
 };
 
 enum app_event_kind {
 	APP_EVENT_CALL = 1,             /* a program connects or still waits; repeated with each SYN */
-	APP_EVENT_CALL_ENDED = 2,       /* the program has given up the connect */
-	APP_EVENT_LISTENERS = 3,        /* a listener has come, ended or got options: the map app_listeners has all
-	                                   of them */
+	APP_EVENT_CALL_ENDED = 2,       /* the connect() has failed, or the program has given it up */
+	APP_EVENT_LISTENERS = 3,        /* a listener was added, removed or got options: the agent reads
+	                                   app_listeners */
 	APP_EVENT_OPTIONS = 4,          /* a connection got options */
-	APP_EVENT_BIND_TAKEN = 5,       /* a program wanted a port that it cannot have */
+	APP_EVENT_BIND_TAKEN = 5,       /* bind() was refused: the port is taken at the I/O server */
 };
 
 struct app_event {
 	/*
-	 * Cookie of the socket. With APP_EVENT_OPTIONS it is that of the socket that connected, or the arrival's
-	 * number; never a later connection's.
+	 * The socket's cookie. With APP_EVENT_OPTIONS: the cookie of a socket that connected, or the number of an
+	 * arrival. No later connection has the same one.
 	 */
 	unsigned long long cookie;
-	struct app_address at;          /* the socket's own end, on loopback; for a bind the address that was wanted */
+	struct app_address at;          /* for a call: the socket's own end, on loopback; with
+	                                   APP_EVENT_BIND_TAKEN: the address that was wanted */
 	struct app_address other;       /* for a call: the address that the program wants */
 	struct app_options options;     /* for a call, and for options */
 	unsigned int kind;              /* enum app_event_kind */
@@ -121,20 +124,20 @@ struct app_event {
 	unsigned int reserved;
 };
 
-/* What the programs count: every decision. Names are the metric's label: keep them stable. */
+/* What the hooks count: every decision. The metrics' labels are made of these names: do not change them. */
 enum app_counter {
 	COUNTER_APP_CONNECT,            /* a connect() that goes through the agent */
-	COUNTER_APP_CONNECT_DIRECT,     /* a connect() to loopback or to a network outside the cluster: left alone */
+	COUNTER_APP_CONNECT_DIRECT,     /* a connect() to this node or to a network in app_direct: left alone */
 	COUNTER_APP_CONNECT_NO_AGENT,   /* refused with ENETUNREACH: the daemon has given no sign of life for too
 	                                   long */
 	COUNTER_APP_SYN_HELD,           /* a SYN that waits for the far end; counted each time that it is sent */
 	COUNTER_APP_SYN_LOST,           /* such a SYN that the agent does not hear of, because the ring is full */
-	COUNTER_APP_SYN_LET_GO,         /* such a SYN for which there no longer is an agent: it goes to a port where
-	                                   nobody listens */
+	COUNTER_APP_SYN_LET_GO,         /* a SYN that is let through because there is no agent anymore: the kernel
+	                                   answers it with a RST */
 	COUNTER_APP_CONNECTED,          /* a far end answered */
 	COUNTER_APP_CALL_ENDED,         /* a connect() that failed, or was given up */
-	COUNTER_APP_BIND,               /* a bind() to any address or to a cluster address: the socket was bound to
-	                                   loopback */
+	COUNTER_APP_BIND,               /* a bind() to the wildcard address or to a cluster address: the socket was
+	                                   bound to loopback */
 	COUNTER_APP_BIND_DIRECT,        /* a bind() to another address: left alone */
 	COUNTER_APP_BIND_TAKEN,         /* refused with EADDRINUSE: another socket has the port at the I/O server */
 	COUNTER_APP_LISTEN,             /* a listener of the cluster */
@@ -147,7 +150,8 @@ enum app_counter {
 	COUNTER_APP_OPTION_LOST,        /* an option of a connection that the agent does not hear of, because the
 	                                   ring is full */
 	COUNTER_APP_NO_MPTCP,           /* socket(IPPROTO_MPTCP) refused: programs fall back to TCP */
-	COUNTER_APP_NO_MEMORY,          /* refused with ENOMEM: nothing could be noted about a socket */
+	COUNTER_APP_NO_MEMORY,          /* no memory to note anything about a socket: bind() and connect() fail with
+	                                   ENOMEM, accept() and options go on */
 	COUNTER_APP_MAX,
 };
 

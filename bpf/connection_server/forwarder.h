@@ -59,7 +59,7 @@ static __always_inline bool hears(const struct data_server *server)
  */
 static __always_inline int adopt_again(struct packet *p, const struct tcb *tcb, const struct data_server *owner)
 {
-	struct lccp_tcb part = travelling_part(tcb);
+	struct lccp_tcb part = part_for_adopt(tcb);
 
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Segments that the connection server itself sends to a client: SYN-ACK, RST, and the ACK of a keep-alive probe
- * (probe.h).
+ * Segments that the connection server itself sends to clients: SYN-ACK (begin/syn.h), RST, and the answer to a keep-alive
+ * probe (begin/probe.h).
  */
 #ifndef BATON_CONNECTION_SERVER_REPLY_H
 #define BATON_CONNECTION_SERVER_REPLY_H
@@ -32,8 +32,8 @@ static __always_inline void swap_macs(struct ethhdr *eth)
 }
 
 /*
- * Sends the frame to the client. `eth` is its Ethernet header, whose MAC addresses are swapped already. Returns the
- * XDP action.
+ * Returns the XDP action that sends the frame back to its client. `eth` is its Ethernet header, with the MAC addresses
+ * already swapped.
  */
 static __always_inline int send_back(const struct packet *p, const struct ethhdr *eth)
 {
@@ -43,9 +43,9 @@ static __always_inline int send_back(const struct packet *p, const struct ethhdr
 }
 
 /*
- * Makes the frame `bytes` long. It shrinks at its tail and grows at its head, where XDP promises room: there is often
- * none behind a frame that veth or generic XDP made of an skb (kernel: skb_pp_cow_data). When it has grown, only the
- * Ethernet header is in place.
+ * Makes the frame `bytes` long: cuts it at its tail, or extends it at its head. XDP guarantees room in front of a frame,
+ * but there is often none behind one that veth or generic XDP has made of an skb (kernel: skb_pp_cow_data). After it was
+ * extended, only the Ethernet header is in place.
  */
 static __always_inline bool resize(struct xdp_md *ctx, u32 bytes)
 {
@@ -69,7 +69,7 @@ static __always_inline bool resize(struct xdp_md *ctx, u32 bytes)
 	return true;
 }
 
-/* Puts all of `segment` behind the Ethernet header, and ends the frame after `bytes` of it. */
+/* Writes `segment` behind the Ethernet header, and cuts the frame behind the segment's first `bytes` bytes. */
 static __always_inline bool write_segment(struct xdp_md *ctx, const struct segment *segment, u32 bytes)
 {
 	if (!resize(ctx, sizeof(struct ethhdr) + sizeof(*segment)))
@@ -82,8 +82,8 @@ static __always_inline bool write_segment(struct xdp_md *ctx, const struct segme
 }
 
 /*
- * Sends `segment`, whose TCP fields and options are set, back to where the packet came from.
- * `bytes` counts IP header, TCP header and options.
+ * Sends `segment` to the client of the packet. Its flags, numbers, window and options are set; this sets everything else.
+ * `bytes` counts IP header, TCP header and options. Returns the XDP action.
  */
 static __noinline int reply(struct packet *p, struct segment *segment, u32 bytes)
 {
@@ -112,8 +112,8 @@ static __noinline int reply(struct packet *p, struct segment *segment, u32 bytes
 }
 
 /*
- * Answers with a RST (RFC 9293, 3.5.2). A packet that a data server has sent back gets none: its frame does not show
- * the way to the client.
+ * Answers with a RST (RFC 9293, 3.5.2). A RST gets none, nor does a packet that a data server has sent back: its Ethernet
+ * addresses do not lead to the client.
  */
 static __noinline int send_reset(struct packet *p)
 {
@@ -132,6 +132,7 @@ static __noinline int send_reset(struct packet *p)
 	return reply(p, &segment, REPLY_HEADERS);
 }
 
+/* Counts `why`, and answers with a RST if the packet can get one. */
 static __always_inline int reset(struct packet *p, enum counter why)
 {
 	count(p->counters, why);

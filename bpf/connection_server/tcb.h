@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* TCB entries: what the connection server remembers of a connection. */
+/* TCB entries: what the connection server knows of each connection, and how a client's packets change it. */
 #ifndef BATON_CONNECTION_SERVER_TCB_H
 #define BATON_CONNECTION_SERVER_TCB_H
 
@@ -18,16 +18,16 @@ struct choice {
 };
 
 enum {
-	NEAR_SEQ = 1 << 16,
-	NEAR_ACK = 1 << 20,
+	NEAR_SEQ = 1 << 16,        /* bytes before and behind last_seq that count as near */
+	NEAR_ACK = 1 << 20,        /* the same for last_ack */
 	WINDOW_MAX = 1 << 30,      /* largest window (RFC 7323): no acknowledgement moves further at once */
 };
 
 /*
- * Whether the packet's numbers are near those of the entry's connection. A new connection on the same ports begins
- * with other numbers: its acknowledgement is one of our cookies, 24 bits of which nobody can predict, and its sequence
- * number is the client's own new start. So a SYN need not touch the entry, and a forged SYN cannot. False does not
- * prove a new connection: after a jump in an old one, the packet's cookie is checked as well.
+ * Whether the packet's numbers are near those of the entry. Those of a new connection on the same ports are not: its
+ * acknowledgement is one of our cookies, of which nobody can predict 24 bits, and its client has chosen a new sequence
+ * number. So a SYN need not change the entry, and a forged SYN cannot change it. If this is false, the packet may still
+ * belong to the old connection, after a jump in its numbers, so its cookie is checked as well.
  */
 static __always_inline bool continues(const struct tcb *tcb, const struct tcphdr *tcp)
 {
@@ -43,11 +43,11 @@ enum {
 };
 
 /*
- * Whether the packet goes on with a large upload of the entry's connection. So much of an upload is in flight that
- * this node may miss more in a row than counts as near in continues(), and may get retransmissions from as far behind.
- * Hardly anything is answered during an upload. So the acknowledgement identifies the connection, and blindly chosen
- * numbers are right as seldom as in continues(). The cookie must not decide: by chance one of 2^23 packets has a
- * valid one, and that packet would begin a new connection in the middle of the upload.
+ * Whether the packet continues a large upload on the entry's connection. More of an upload can be in flight than
+ * continues() allows: many packets in a row may be lost before this node, and old ones may be retransmitted. The client
+ * acknowledges almost nothing meanwhile, so the acknowledgement must be close, and random numbers pass as seldom as in
+ * continues(). The cookie must not decide: by chance one packet in 2^23 has a valid one, and it would begin a new
+ * connection in the middle of the upload.
  */
 static __always_inline bool continues_upload(const struct tcb *tcb, const struct tcphdr *tcp)
 {
@@ -56,6 +56,7 @@ static __always_inline bool continues_upload(const struct tcb *tcb, const struct
 	return tcp->ack && seq < 2 * FAR_SEQ && bpf_ntohl(tcp->ack_seq) - tcb->last_ack < FAR_ACK;
 }
 
+/* Makes `owner` the entry's owner. A processor that sees the new owner sees the new `previous` too. */
 static __always_inline void give_to(struct tcb *tcb, u16 owner, u16 previous)
 {
 	tcb->previous = previous;
@@ -78,6 +79,7 @@ static __always_inline u8 state_at_door(const struct service *service)
 	return service->flags & SERVICE_OWNER ? TCB_AT_DOOR : 0;
 }
 
+/* Notes that a packet of the connection has come now. */
 static __always_inline void touch(struct tcb *tcb)
 {
 	u32 now = tick_now();
@@ -86,7 +88,7 @@ static __always_inline void touch(struct tcb *tcb)
 		tcb->seen = now;
 }
 
-/* Notes what the packet acknowledges. That is valid wherever the packet goes. */
+/* Notes what the packet acknowledges, whichever data server it goes to. */
 static __noinline void note_ack(struct tcb *tcb, const struct tcphdr *tcp)
 {
 	u32 ack = bpf_ntohl(tcp->ack_seq);
@@ -96,12 +98,12 @@ static __noinline void note_ack(struct tcb *tcb, const struct tcphdr *tcp)
 	tcb->last_ack = ack;
 	if (ack - tcb->counted >= SETTLE_BYTES)
 		settle(tcb, ack);
-	/* Something of the response is acknowledged, so the data server that was to adopt the request has it. */
+	/* The client has a part of the response, so the owner has adopted the request. */
 	if (tcb->state & TCB_WAITING)
 		tcb->state &= ~(TCB_WAITING | TCB_ADOPTING);
 }
 
-/* Notes the numbers and flags of a client's packet that continues the entry's connection. */
+/* Notes a client's packet in its entry: the time, the numbers and the flags. */
 static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 {
 	struct tcphdr *tcp = p->frame.tcp;
@@ -109,8 +111,8 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 
 	touch(tcb);
 	/*
-	 * An empty acknowledgement's sequence number may lie beyond data that was sent and has not come here. That
-	 * data is still to come.
+	 * An empty acknowledgement's sequence number may lie beyond data that was lost on its way here. That data will
+	 * come again.
 	 */
 	if ((p->frame.payload || tcp->fin) && (int)(end - tcb->last_seq) > 0)
 		tcb->last_seq = end;
@@ -125,15 +127,15 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 		tcb->state |= TCB_RST;
 		count(p->counters, COUNTER_CS_RST);
 	} else if (tcb->state & TCB_RST) {
-		/* The client goes on sending, so that RST was forged or late. */
+		/* The client goes on sending, so the RST was forged or late. */
 		tcb->state &= ~TCB_RST;
 	}
 }
 
 /*
- * Whether a packet whose numbers are not near the entry's is believed all the same, because it cannot begin a
- * connection. It is an empty acknowledgement with exactly the entry's sequence number, and acknowledges more than
- * counts as near. A fast download is acknowledged in such large steps.
+ * Whether a packet is noted although its numbers are not near the entry's: it is empty, has exactly the entry's sequence
+ * number, and acknowledges more than counts as near, as in a fast download. This is safe, because it cannot begin a
+ * connection.
  */
 static __always_inline bool is_large_step(const struct tcb *tcb, const struct packet *p)
 {
@@ -144,9 +146,9 @@ static __always_inline bool is_large_step(const struct tcb *tcb, const struct pa
 }
 
 /*
- * Makes the entry of a connection that begins with this packet, which is to be adopted. Returns an error if there is
- * already an entry that this one does not replace. So of two copies of the packet on two processors only one begins
- * the connection.
+ * Makes the entry of the connection that this packet begins. Returns an error if there is an entry that is not to be
+ * replaced: of two copies of the packet on two processors, only one begins the connection. This does not hold if an
+ * entry is replaced.
  */
 static __noinline long create_tcb(struct packet *p, const struct choice *choice, const struct lccp_tcb *tcp_part)
 {
@@ -171,8 +173,8 @@ static __noinline long create_tcb(struct packet *p, const struct choice *choice,
 	return bpf_map_update_elem(&tcbs, &p->flow, &tcb, choice->replaces ? BPF_ANY : BPF_NOEXIST);
 }
 
-/* The part of the entry that a message carries. */
-static __always_inline struct lccp_tcb travelling_part(const struct tcb *tcb)
+/* What ADOPT says of the connection, from its entry. */
+static __always_inline struct lccp_tcb part_for_adopt(const struct tcb *tcb)
 {
 	return (struct lccp_tcb){
 		.be_mss = bpf_htons(tcb->mss),

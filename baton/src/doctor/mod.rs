@@ -149,9 +149,9 @@ async fn xdp_findings(subject: &Subject, adapters: &[Adapter], netlink: &Netlink
         if adapters.len() > 1 {
             found.push(xdp::check_redirect(adapter, wish));
         }
-        found.push(offloads::check(adapter).await);
+        found.push(offloads::check_lro(adapter).await);
         if !xdp::is_native(adapter) {
-            found.push(offloads::check_merging(adapter).await);
+            found.push(offloads::check_gro(adapter).await);
         }
         found.push(vlans::check(adapter, netlink).await);
         found.push(interface::judge_mtu(adapter));

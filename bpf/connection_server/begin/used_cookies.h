@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Cookies with which a connection has begun here. Each cookie begins one connection only. Otherwise whoever has seen a
- * client's first segment could send it again while the cookie is valid, and have its request done twice. Memory is
- * bounded: a set forgets its oldest cookie when another one comes. An attacker who chooses which cookies are
- * remembered cannot choose which ones are forgotten, because the cookie finds its set, and the cookie is a MAC.
+ * SYN cookies that have begun a connection at this connection server. Each may begin only one. Otherwise anyone who has
+ * seen a client's first segment could send it again while the cookie is valid, and the request would be done twice.
+ * Memory is bounded: a full set forgets its oldest cookie. A set's number is part of the cookie's MAC, so an attacker
+ * cannot choose which cookies are forgotten.
  */
 #ifndef BATON_CONNECTION_SERVER_BEGIN_USED_COOKIES_H
 #define BATON_CONNECTION_SERVER_BEGIN_USED_COOKIES_H
@@ -13,7 +13,7 @@
 #include "xdp/packet.h"
 
 enum {
-	COOKIE_SET_SHIFT = 32 - USED_COOKIE_SET_BITS, /* the set's number: a cookie's highest bits, which are MAC */
+	COOKIE_SET_SHIFT = 32 - USED_COOKIE_SET_BITS, /* the set's number is the cookie's highest bits, which belong to its MAC */
 };
 
 /* The tag of the cookie that this packet acknowledges, if the cookie is valid for this client ISN; else 0. */
@@ -39,9 +39,9 @@ static __always_inline struct used_cookies *set_of(u32 cookie)
 }
 
 /*
- * Whether a connection has begun here with this cookie, whose tag is `tag`. The function is global, so that the
- * verifier checks it once, by itself. It has no branch for each tag, because the verifier would walk every outcome of
- * sixteen comparisons.
+ * Whether a connection has begun here with this cookie, whose tag (cookie_tag()) is `tag`. The function is global, so
+ * that the verifier checks it once, by itself. It has no branch for each tag: the verifier would follow both outcomes of
+ * each of the sixteen comparisons.
  */
 __noinline int is_used(u32 cookie, u32 tag)
 {
@@ -50,14 +50,15 @@ __noinline int is_used(u32 cookie, u32 tag)
 
 	if (!set)
 		return 0;
+	/* Only for equal tags is this 0 - 1, which has the highest bit set. */
 	for (int i = 0; i < USED_COOKIES_PER_SET; i++)
 		found |= (u64)(set->tags[i] ^ tag) - 1;
 	return found >> 63;
 }
 
 /*
- * Remembers that a connection has begun with this cookie. If two processors write to the same place, one cookie is
- * forgotten early.
+ * Remembers that a connection has begun with this cookie. If two processors do so in one set at the same time, one of the
+ * two cookies may not be remembered.
  */
 static __always_inline void note_used(u32 cookie, u32 tag)
 {

@@ -7,17 +7,17 @@
 #ifndef BATON_CONNECTION_SERVER_ORPHANS_ORPHAN_H
 #define BATON_CONNECTION_SERVER_ORPHANS_ORPHAN_H
 
-#include "connection_server/find/refused.h"
 #include "connection_server/forwarder.h"
 #include "connection_server/orphans/keep.h"
 #include "connection_server/orphans/move.h"
 #include "connection_server/orphans/quiet_point.h"
 #include "connection_server/read_request.h"
+#include "connection_server/reply.h"
 #include "routing/dispatcher.h"
 
 /*
- * Whether this packet's sequence number is right behind the kept request. The socket of the data server's agent
- * begins there, because it has nothing that the client sends behind that request.
+ * Whether this packet's sequence number is directly behind the kept request. The agent's socket must begin there: it
+ * would miss whatever else the client has sent behind the request.
  */
 static __always_inline bool begins_behind_request(struct packet *p, const struct tcb *tcb)
 {
@@ -25,16 +25,16 @@ static __always_inline bool begins_behind_request(struct packet *p, const struct
 }
 
 /*
- * Sends on a packet of a connection whose owner has the rest of the response. An empty acknowledgement says exactly
- * how much the client has, and the agent's socket begins there. Any other packet would make it begin elsewhere, so it
- * is only forwarded. If the owner has no socket yet, it sends such a packet back in NONE. That is dropped
- * (find/none.h), and the client sends the packet again. While the response still moves, the previous owner gets the
- * packet (move.h).
+ * Sends on a packet of a connection whose owner has the rest of the response ready. An empty acknowledgement directly
+ * behind the request becomes ADOPT: it says exactly how much the client has, and the agent's socket begins there. Any
+ * other packet is only forwarded, because a socket made of it would begin elsewhere. If the owner has no socket yet, it
+ * sends the packet back in NONE, which is dropped (find/none.h), and the client sends it again. While the response moves,
+ * packets go by way of the previous owner (move.h).
  */
 static __always_inline int resume(struct packet *p, struct tcb *tcb, const struct data_server *owner)
 {
 	struct tcphdr *tcp = p->frame.tcp;
-	struct lccp_tcb part = travelling_part(tcb);
+	struct lccp_tcb part = part_for_adopt(tcb);
 
 	if (is_moving(tcb) && is_living(tcb->previous))
 		return follow_move(p, tcb, owner);
@@ -46,10 +46,12 @@ static __always_inline int resume(struct packet *p, struct tcb *tcb, const struc
 	return distribute(p, owner, ADOPT_RESUMED, unmap_address(p->settings->address), &part);
 }
 
-/* Sends the current request as ADOPT to another data server. The client must have nothing of the response. */
+/*
+ * Sends the current request as ADOPT to another data server. Call this only if the client has nothing of the response.
+ */
 static __noinline int adopt_orphan(struct packet *p, struct tcb *tcb)
 {
-	struct lccp_tcb part = travelling_part(tcb);
+	struct lccp_tcb part = part_for_adopt(tcb);
 	u16 other = choose_other(tcb->pool, &p->flow, tcb->owner, 0);
 	const struct data_server *to = data_server(other);
 
@@ -71,8 +73,8 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 	const struct data_server *owner = data_server(tcb->owner);
 
 	/*
-	 * The dead owner may have handed the connection on, and its MOVED may be lost: the other data servers are
-	 * being asked.
+	 * A RST needs no answer. And the dead owner may have handed the connection on, and its MOVED may be lost:
+	 * nothing is decided while the other data servers are asked.
 	 */
 	if (tcp->rst || (owner && owner->flags & DATA_SERVER_ASKED_FOR))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
@@ -81,15 +83,15 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 	if (r && repeats_request(tcb, &p->frame) && fits_in_lccp(p) && read_request_of(p, r) && may_move(r))
 		return adopt_orphan(p, tcb);
 	/*
-	 * Neither a keep-alive probe nor a client whose response can go on gets a RST. The next request goes to another
-	 * data server, and the daemon looks for one that has the rest of the response.
+	 * A keep-alive probe gets no RST: if the connection is at rest, its next request goes to another data server.
+	 * Nor does a client whose request is kept: the daemon looks for a data server that has the rest of the response.
 	 */
 	bool probes = !tcp->fin && bpf_ntohl(tcp->seq) == tcb->last_seq - 1;
 	if (probes || is_kept(&p->flow, tcb))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	/*
-	 * A forged packet must not delete the entry. The RST that it causes is outside the client's window and does
-	 * nothing.
+	 * A forged packet must not delete the entry. The RST that it causes has the forged numbers, and the client does
+	 * not accept it.
 	 */
 	if (continues(tcb, tcp)) {
 		settle(tcb, tcb->last_ack);
@@ -99,8 +101,9 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 }
 
 /*
- * Sends on a packet of a connection whose owner refuses messages. The owner still takes packets of clients, so
- * connections that it has go on. A request that comes again has not reached it, because its ADOPT was a message.
+ * Sends on a packet of a connection whose owner refuses messages. The owner still takes clients' plain packets, so its
+ * connections go on; behind a router they wait. A repeated request may not have reached it, because ADOPT is a message.
+ * So the request goes to another data server if it may be done twice.
  */
 static __always_inline int follow_deaf(struct packet *p, struct tcb *tcb, const struct data_server *owner)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What becomes of a packet of a connection that the agent is reading, and of the request that the agent has read and
- * sends in.
+ * Handles packets of a connection that the agent has because it reads the current request. The agent sends the request
+ * that it has read through here too; with that request the connection goes to the server or to another data server.
  */
 #ifndef BATON_DATA_SERVER_AGENT_AT_READER_H
 #define BATON_DATA_SERVER_AGENT_AT_READER_H
@@ -13,7 +13,9 @@
 #include "data_server/door/take_request.h"
 
 /*
- * Judges the request that begins with this packet, which the agent has read. If no pool answers it, the agent answers.
+ * Judges the request that the agent has read and that begins with this packet. The agent answers it (DOOR_NOBODY) if no
+ * data server answers for its pool, if it belongs to another data server but the connection must stay here, or if no
+ * attempt is left.
  */
 static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, const struct inner *in, struct door *d,
 				      const struct have_read *known)
@@ -24,7 +26,7 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 	a->deserted = !is_server_there(a, in);
 	switch (judge_request(a, h, in, d->pool == NO_POOL ? 0 : d, &j)) {
 	case JUDGED_HERE:
-		/* The agent keeps the connection, and sends the request in again. */
+		/* No server listens here. The connection stays with the agent, which sends the request in again later. */
 		if (a->deserted)
 			return discard(a, COUNTER_DS_UNASSIGNED);
 		d->next = d->request;
@@ -44,7 +46,10 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 		a->asker = d->asker;
 		a->route = j.route;
 		a->pool = j.pool;
-		/* The number of attempts is limited: the data servers may all be without a listener. */
+		/*
+		 * Attempts are limited: data servers may name each other, because their tables differ or none has a
+		 * listener.
+		 */
 		if (!is_to_stay(in, d) && attempt_of(d) + 1 < ADOPT_ATTEMPTS)
 			return HAND_ON;
 	default:
@@ -56,10 +61,10 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 }
 
 /*
- * Lets in what is before `end`. What is behind it waits until the agent has given the connection back. If the agent
- * itself answers, all is let in.
+ * Lets in the payload before `end`, because the agent reads no more. The rest waits until the connection has left the
+ * agent. If the agent itself answers the request, all payload is let in.
  */
-static __always_inline int read_no_more_than(struct arrival *a, const struct inner *in, struct bpf_sock *sk, u32 end)
+static __always_inline int let_in_no_more_than(struct arrival *a, const struct inner *in, struct bpf_sock *sk, u32 end)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
 
@@ -72,8 +77,8 @@ static __always_inline int read_no_more_than(struct arrival *a, const struct inn
 }
 
 /*
- * Notes that the agent's socket is about to have the data of this packet: until it does, the connection does not go
- * anywhere.
+ * Notes that this packet's data is on its way to the agent's socket. find_read() lets the connection leave once the
+ * socket has the data, or after FORGET_AFTER.
  */
 static __always_inline void note_let_in(const struct arrival *a, const struct inner *in, const struct tcp_sock *tcp,
 					struct door *d)
@@ -104,26 +109,26 @@ static __always_inline int pass_reader(struct arrival *a, struct lccp_header *h,
 	if (known)
 		return judge_read(a, h, in, d, known);
 	/*
-	 * The agent's own socket has what the agent sends in, except what was behind a request that the agent has given
-	 * back.
+	 * The agent's socket already has what the agent sends in, so that data waits for the next socket. The exception
+	 * is data behind a request that the agent gave back earlier: this socket does not have it yet.
 	 */
 	if (is_of_agent(a) && !is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq) + payload_of(in)))
 		return wait(a, COUNTER_DS_DOOR_LATER);
 	/*
-	 * What the agent's socket holds behind a gap would be missing in the next socket, though SACK has told the
-	 * client that it has arrived.
+	 * Data behind a gap is not let in: the agent's socket would acknowledge it by SACK, and the next socket would
+	 * not have it.
 	 */
 	if (is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq)))
 		return put_behind_batch(a);
-	int verdict = read_no_more_than(a, in, sk, d->request + READ_BYTES_MOST);
+	int verdict = let_in_no_more_than(a, in, sk, d->request + READ_BYTES_MOST);
 	if (verdict == LET_IN)
 		note_let_in(a, in, tcp, d);
 	return verdict;
 }
 
 /*
- * Says what becomes of a packet of a connection that the agent has: LET_IN, HAND_ON, TO_SERVER, or a verdict if it is
- * done with.
+ * Says what becomes of a packet of a connection that the agent has: LET_IN, HAND_ON, TO_SERVER, or a verdict if the
+ * packet is done with. Takes the door; the door stays taken if the connection is to leave its socket.
  */
 static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const struct inner *in, struct bpf_sock *sk)
 {

@@ -11,6 +11,7 @@ mod relay_to;
 mod resume;
 mod routes;
 mod unique;
+mod weights;
 
 use toml::Spanned;
 
@@ -48,12 +49,12 @@ pub(crate) fn check(
     let fronts: Vec<_> = (services.iter())
         .map(|service| connection_servers::of_service(report, service, &nodes))
         .collect();
-    connection_servers::alike(report, &services, &fronts);
+    connection_servers::same_for_each_address(report, &services, &fronts);
     let members: Vec<Nodes> = (services.iter().zip(fronts))
         .map(|(service, fronts)| members(report, service, &nodes, fronts))
         .collect();
     for (service, members) in services.iter().zip(&members) {
-        connection_servers::weights(report, service, members);
+        weights::check(report, service, members);
         overflow::check(report, service, members);
         resume::check(report, service);
         head_timeout::check(report, service);

@@ -1,91 +1,100 @@
-//! What the doors of data servers have counted, as a connection server adds it up.
+//! Adds up the requests and bytes that data servers report to have counted at their doors.
 
 use std::collections::BTreeMap;
 
 use baton_wire::{Address, Counts, Tallies};
 
-/// What all data servers have told. Its sums never go back as long as this value is kept.
+/// What the other data servers have reported. The sums for a pool, a route or a data server never decrease, unless
+/// [`ReportedTallies::retain`] forgets the pool or route.
 #[derive(Clone, Debug, Default)]
-pub struct Told(BTreeMap<Address, OfOne>);
+pub struct ReportedTallies(BTreeMap<Address, FromOne>);
 
-/// What one data server has told.
+/// What one data server has reported.
 #[derive(Clone, Debug, Default)]
-struct OfOne {
-    /// What it told last.
-    now: Tallies,
-    /// The sum over all that it counted before it began to count anew.
-    before: Counts,
-    /// What it counted before for each pool that is not part of `now`.
-    pools: BTreeMap<u64, Counts>,
-    /// What it counted before for each route that is not part of `now`.
-    routes: BTreeMap<u64, Counts>,
+struct FromOne {
+    /// Its newest report.
+    newest: Tallies,
+    /// The sum of its earlier runs.
+    earlier: Counts,
+    /// For each pool, counts of earlier reports that `newest` does not include.
+    earlier_pools: BTreeMap<u64, Counts>,
+    /// For each route, counts of earlier reports that `newest` does not include.
+    earlier_routes: BTreeMap<u64, Counts>,
 }
 
-impl Told {
-    /// Takes all that a data server tells. This includes what it told before, except for what it counts anew or
-    /// no longer counts.
-    pub fn handle(&mut self, from: Address, told: Tallies) {
-        let held = self.0.entry(from).or_default();
-        let goes_on = held.now.incarnation == told.incarnation;
-        if goes_on && !held.now.all.is_within(told.all) {
-            // This is older than what was told last, and came by another stream.
+impl ReportedTallies {
+    /// Takes a data server's report. A report includes what earlier ones said, except for counts that have begun at
+    /// zero again and for pools and routes that the data server no longer counts. Those earlier counts are kept.
+    pub fn handle(&mut self, from: Address, report: Tallies) {
+        let server = self.0.entry(from).or_default();
+        let last = &server.newest;
+        let is_same_run = last.incarnation == report.incarnation;
+        if is_same_run && !last.all.is_within(report.all) {
+            // An older report of the same run, which came late by an earlier stream.
             return;
         }
-        if !goes_on {
-            held.before += held.now.all;
+        if !is_same_run {
+            server.earlier += last.all;
         }
-        retire(&mut held.pools, held.now.pools(), told.pools(), goes_on);
-        retire(&mut held.routes, held.now.routes(), told.routes(), goes_on);
-        held.now = told;
+        let (pools, routes) = (&mut server.earlier_pools, &mut server.earlier_routes);
+        keep_earlier(pools, last.pools(), report.pools(), is_same_run);
+        keep_earlier(routes, last.routes(), report.routes(), is_same_run);
+        server.newest = report;
     }
 
-    /// Forgets what was counted before for pools and routes that no longer exist.
-    pub fn keep(&mut self, is_pool: impl Fn(u64) -> bool, is_route: impl Fn(u64) -> bool) {
-        for held in self.0.values_mut() {
-            held.pools.retain(|id, _| is_pool(*id));
-            held.routes.retain(|id, _| is_route(*id));
+    /// Forgets the earlier counts of pools and routes that no longer exist.
+    pub fn retain(&mut self, is_pool: impl Fn(u64) -> bool, is_route: impl Fn(u64) -> bool) {
+        for server in self.0.values_mut() {
+            server.earlier_pools.retain(|id, _| is_pool(*id));
+            server.earlier_routes.retain(|id, _| is_route(*id));
         }
     }
 
-    /// The counts of a pool at all data servers.
+    /// The counts of a pool at all these data servers.
     pub fn pool(&self, id: u64) -> Counts {
-        let held = self.0.values();
-        sum(held.flat_map(|held| [held.now.pools().get(&id), held.pools.get(&id)]))
+        let of_pool = |server: &FromOne| {
+            let newest = server.newest.pools().get(&id).copied();
+            [newest, server.earlier_pools.get(&id).copied()]
+        };
+        sum(self.0.values().flat_map(of_pool))
     }
 
-    /// The counts of a route at all data servers.
+    /// The counts of a route at all these data servers.
     pub fn route(&self, id: u64) -> Counts {
-        let held = self.0.values();
-        sum(held.flat_map(|held| [held.now.routes().get(&id), held.routes.get(&id)]))
+        let of_route = |server: &FromOne| {
+            let newest = server.newest.routes().get(&id).copied();
+            [newest, server.earlier_routes.get(&id).copied()]
+        };
+        sum(self.0.values().flat_map(of_route))
     }
 
-    /// All counts of a data server.
+    /// All counts of one data server.
     pub fn all_of(&self, from: Address) -> Counts {
-        let held = self.0.get(&from).into_iter();
-        sum(held.flat_map(|held| [Some(&held.now.all), Some(&held.before)]))
+        let server = self.0.get(&from).into_iter();
+        sum(server.flat_map(|server| [Some(server.newest.all), Some(server.earlier)]))
     }
 }
 
-fn sum<'a>(counts: impl Iterator<Item = Option<&'a Counts>>) -> Counts {
+fn sum(counts: impl Iterator<Item = Option<Counts>>) -> Counts {
     let mut sum = Counts::default();
     for counts in counts.flatten() {
-        sum += *counts;
+        sum += counts;
     }
     sum
 }
 
-/// Adds to `before` what was told last and is not part of what is told now. It is part of that if the data
-/// server goes on counting from there.
-fn retire(
-    before: &mut BTreeMap<u64, Counts>,
+/// Adds to `earlier` the counts of the last report that the new one does not include. The new one includes a count if
+/// it is of the same run and has at least that much for the same id.
+fn keep_earlier(
+    earlier: &mut BTreeMap<u64, Counts>,
     last: &BTreeMap<u64, Counts>,
-    told: &BTreeMap<u64, Counts>,
-    goes_on: bool,
+    new: &BTreeMap<u64, Counts>,
+    is_same_run: bool,
 ) {
     for (id, counts) in last {
-        let told = told.get(id).filter(|_| goes_on);
-        if !told.is_some_and(|told| counts.is_within(*told)) {
-            *before.entry(*id).or_default() += *counts;
+        let new = new.get(id).filter(|_| is_same_run);
+        if !new.is_some_and(|new| counts.is_within(*new)) {
+            *earlier.entry(*id).or_default() += *counts;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use baton_core::tallies::Told;
+use baton_core::tallies::ReportedTallies;
 use baton_wire::{Address, Counts, Tallies};
 
 fn node(number: u8) -> Address {
@@ -24,7 +24,7 @@ fn told(incarnation: u64, requests: u64) -> Tallies {
 }
 
 #[track_caller]
-fn sums(told: &Told, expected: u64) {
+fn expect_sums(told: &ReportedTallies, expected: u64) {
     let expected = counts(expected);
     assert_eq!((told.pool(1), told.route(5)), (expected, expected));
     assert_eq!((told.pool(5), told.route(1)), (counts(0), counts(0)));
@@ -32,39 +32,39 @@ fn sums(told: &Told, expected: u64) {
 
 #[test]
 fn what_several_tell_adds_up() {
-    let mut sum = Told::default();
-    sums(&sum, 0);
+    let mut sum = ReportedTallies::default();
+    expect_sums(&sum, 0);
     sum.handle(node(1), told(7, 3));
     sum.handle(node(2), told(8, 5));
-    sums(&sum, 8);
+    expect_sums(&sum, 8);
     sum.handle(node(1), told(7, 4));
-    sums(&sum, 9);
+    expect_sums(&sum, 9);
     let all = [1, 2, 3].map(|number| sum.all_of(node(number)));
     assert_eq!(all, [counts(4), counts(5), counts(0)]);
 }
 
 #[test]
 fn what_is_told_again_counts_once() {
-    let mut sum = Told::default();
+    let mut sum = ReportedTallies::default();
     for _ in 0..3 {
         sum.handle(node(1), told(7, 3));
     }
-    sums(&sum, 3);
+    expect_sums(&sum, 3);
     // An older text arrives late, by a stream that ends.
     sum.handle(node(1), told(7, 2));
-    sums(&sum, 3);
+    expect_sums(&sum, 3);
 }
 
 #[test]
-fn who_begins_to_count_anew_takes_nothing_back() {
-    let mut sum = Told::default();
+fn a_new_run_keeps_what_the_earlier_one_counted() {
+    let mut sum = ReportedTallies::default();
     sum.handle(node(1), told(7, 3));
     sum.handle(node(1), told(9, 0));
-    sums(&sum, 3);
+    expect_sums(&sum, 3);
     sum.handle(node(1), told(9, 4));
-    sums(&sum, 7);
+    expect_sums(&sum, 7);
     sum.handle(node(1), told(10, 1));
-    sums(&sum, 8);
+    expect_sums(&sum, 8);
     assert_eq!(sum.all_of(node(1)), counts(8));
 }
 
@@ -72,19 +72,19 @@ fn who_begins_to_count_anew_takes_nothing_back() {
 /// is back.
 #[test]
 fn what_is_not_told_any_more_still_counts() {
-    let mut sum = Told::default();
+    let mut sum = ReportedTallies::default();
     sum.handle(node(1), told(7, 3));
     sum.handle(node(1), Tallies::new(7, counts(3), [], []));
-    sums(&sum, 3);
+    expect_sums(&sum, 3);
     let back = |requests| {
         let one = counts(requests);
         Tallies::new(7, counts(3 + requests), [(1, one)], [(5, one)])
     };
     sum.handle(node(1), back(1));
     sum.handle(node(1), back(2));
-    sums(&sum, 5);
+    expect_sums(&sum, 5);
     assert_eq!(sum.all_of(node(1)), counts(5));
     // The pool and the route no longer exist.
-    sum.keep(|id| id != 1, |id| id != 5);
-    sums(&sum, 2);
+    sum.retain(|id| id != 1, |id| id != 5);
+    expect_sums(&sum, 2);
 }

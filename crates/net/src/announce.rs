@@ -1,6 +1,6 @@
 //! Tells the LAN which MAC address an IP address has after it moved to this host.
 //!
-//! A protocol contributes frames ([`arp::gratuitous`] for IPv4); [`announce`] sends any.
+//! [`arp::gratuitous`] makes the frames for an IPv4 address; [`announce`] sends frames of any protocol.
 
 pub mod arp;
 
@@ -13,9 +13,9 @@ use crate::{Link, Result};
 /// A whole Ethernet frame.
 pub type Frame = Vec<u8>;
 
-/// Sends all `frames` out of `link`, `times` times with `gap` in between. A host that missed one announcement hears the
-/// next; RFC 5227 section 3 sends two, two seconds apart. So it is not an error if a full queue of the interface does
-/// not take a frame: the next announcement tries again.
+/// Sends all `frames` out of `link`, `times` times, with a pause of `gap` in between, because an announcement may be
+/// lost (RFC 5227, section 2.3, asks for two, two seconds apart). A frame for which the send queue has no room is
+/// skipped. That is no error, even in the last round.
 ///
 /// # Errors
 /// [`crate::Error::System`] without CAP_NET_RAW, or when the link is down.
@@ -46,12 +46,12 @@ async fn repeat(
                     if !std::mem::replace(&mut logged, true) {
                         tracing::warn!(
                             %error,
-                            "an address announcement was dropped: the queue is full; {} more follow, {gap:?} apart",
+                            "an address announcement was dropped because the send queue is full; {} more follow, {gap:?} apart",
                             times.get() - 1 - round
                         );
                     }
                 }
-                done => done?,
+                result => result?,
             }
         }
     }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_is_tried_again() {
+    fn a_full_queue_is_no_error_and_the_next_round_follows() {
         for errno in [libc::ENOBUFS, libc::EAGAIN] {
             let (outcome, tried) = announce_to(|at| (at < 2).then_some(errno));
             outcome.unwrap();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_error_ends_it() {
+    fn any_other_error_ends_the_announcements() {
         let (outcome, tried) = announce_to(|at| (at == 1).then_some(libc::ENETDOWN));
         assert_eq!(outcome.unwrap_err().errno(), Some(libc::ENETDOWN));
         assert_eq!(tried, [[1], [2]]);

@@ -124,6 +124,13 @@ fn gauge(registry: &mut Registry, name: &str, help: &str, value: u64) {
     registry.register(name, help, gauge);
 }
 
+/// Adds a counter without labels.
+fn counter(registry: &mut Registry, name: &str, help: &str, value: u64) {
+    let counter = Counter::<u64>::default();
+    counter.inc_by(value);
+    registry.register(name, help, counter);
+}
+
 /// The values of all nodes that have one.
 fn of_nodes<V>(
     status: &Status,

@@ -1,9 +1,9 @@
-//! Checks how many connections may wait for a server to accept them.
+//! Checks the kernel's limit for accept queues, net.core.somaxconn.
 
 use crate::doctor::{finding::Finding, kernel::proc};
 
-/// Checks the limit of accept queues. An adopted connection waits in the server's accept queue like any other. If the
-/// queue is full, the request is dropped, and comes again only after a second or more.
+/// Checks the limit. An adopted connection waits in the server's accept queue like any other. If the queue is full, the
+/// kernel drops the request, and the client sends it again after 200 ms or more.
 pub fn check() -> Finding {
     judge(
         proc::setting("net/core/somaxconn")
@@ -27,9 +27,10 @@ fn judge(somaxconn: &str) -> Finding {
                 somaxconn
             },
             format!(
-                "It is the most connections that may wait to be accepted; requests beyond are dropped and \
-                 come again only after a second or more. sysctl -w net.core.somaxconn={ENOUGH}, and give \
-                 the server a backlog as large (nginx: listen … backlog={ENOUGH})."
+                "No accept queue holds more connections than this, whatever backlog its server asks for. If a \
+                 queue is full, further requests are dropped, and clients send them again after 200 ms or more. Set \
+                 sysctl -w net.core.somaxconn={ENOUGH}, and give the server a backlog as large (nginx: listen … \
+                 backlog={ENOUGH})."
             ),
         ),
     }
@@ -41,7 +42,7 @@ mod tests {
     use crate::doctor::finding::Verdict::{Advice, Good};
 
     #[test]
-    fn small_queues_are_advice() {
+    fn a_small_limit_is_advice() {
         assert_eq!(judge("4096").verdict(), Good);
         assert_eq!(judge("65535").verdict(), Good);
         assert_eq!(judge("128").verdict(), Advice);

@@ -1,18 +1,16 @@
-//! Checks which connection servers answer for a service's address, and which nodes `weights` name.
-
-use toml::Spanned;
+//! Checks the connection servers of services: names, and that services of one address have the same.
 
 use super::members::{find, unknown_node};
 use crate::reading::field::Parsed;
 use crate::reading::problem::Problem;
 use crate::reading::report::Report;
 use crate::sections::node::{self, Roles};
-use crate::service::{self, Nodes};
+use crate::service;
 use crate::values::members::Members;
 use crate::values::name::NodeName;
 
-/// The connection servers of a service; wrong names are reported. The outer `None` means that the list is
-/// wrong, the inner `None` all connection servers.
+/// The connection servers that a service lists. Wrong names are reported. `None`: the list is wrong. `Some(None)`: there
+/// is no list, so all connection servers are meant.
 pub(super) fn of_service(
     report: &mut Report<'_>,
     service: &service::Draft,
@@ -52,9 +50,9 @@ pub(super) fn of_service(
     Some(Some(members))
 }
 
-/// Reports services of one address with different connection servers. ARP knows no ports, so a node
-/// answers for all services of an address or for none.
-pub(super) fn alike(
+/// Reports services that have the same address but different `connection_servers`. ARP knows no ports, so a node that
+/// answers for an address gets the packets for all its services.
+pub(super) fn same_for_each_address(
     report: &mut Report<'_>,
     services: &[service::Draft],
     connection_servers: &[Option<Option<Members>>],
@@ -76,47 +74,12 @@ pub(super) fn alike(
             Some((_, others)) if *others != names => report.error(
                 service.connection_servers.span().or(Some(address.span())),
                 Problem::new(
-                    "a service of the same address has other connection servers",
-                    "give both the same connection_servers: who answers ARP for an address does so for all its ports",
+                    "another service has this address and a different connection_servers",
+                    "give both the same connection_servers: who answers ARP for an address gets the packets for all its ports",
                 ),
             ),
             Some(_) => {}
             None => seen.push((service, names)),
-        }
-    }
-}
-
-/// Reports weights of nodes that are not among the data servers of the service or pool.
-pub(super) fn weights(report: &mut Report<'_>, service: &service::Draft, nodes: &Nodes) {
-    let pools = service.pools.iter().zip(&nodes.pools);
-    let pools = pools.map(|(pool, members)| (&pool.weights, members, "pool"));
-    for (weights, members, whose) in
-        std::iter::once((&service.weights, &nodes.own, "service")).chain(pools)
-    {
-        let (Parsed::Right(weights), Some(members)) = (weights, members) else {
-            continue;
-        };
-        strangers(report, weights, members, whose);
-    }
-}
-
-fn strangers(
-    report: &mut Report<'_>,
-    weights: &Spanned<crate::Weights>,
-    members: &Members,
-    whose: &str,
-) {
-    for name in weights.get_ref().nodes() {
-        if !members.contains(name) {
-            report.error(
-                weights.span(),
-                Problem::new(
-                    format!(
-                        "weights names \"{name}\", which is not among the nodes of this {whose}"
-                    ),
-                    "add it to `nodes`, or remove it here",
-                ),
-            );
         }
     }
 }

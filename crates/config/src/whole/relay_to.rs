@@ -29,7 +29,7 @@ pub(super) fn check(
                         format!(
                             "relay_to names \"{name}\", which is not among the nodes of this service"
                         ),
-                        "add it to `nodes`, or remove it here",
+                        "add it to nodes, or remove it here",
                     ),
                 );
             }

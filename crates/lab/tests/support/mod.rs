@@ -1,4 +1,4 @@
-//! Helpers that the tests with namespaces share.
+//! Helpers for the tests that raise a lab.
 
 use std::path::Path;
 use std::process::Output;
@@ -8,13 +8,14 @@ use baton_lab::{Error, Lab, Options, Running};
 /// The result of a test. Any error fails it.
 pub type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// A lab that is taken down at the end of a test, however it ends.
+/// A running lab. When this is dropped, the lab is taken down, and the test fails if anything of the lab is left.
 pub struct Raised {
     pub running: Running,
     pub name: String,
 }
 
-/// The name and the text of a lab file. The name is unique, so that tests and other labs do not collide.
+/// The name and the text of a lab file with these hosts. The name contains the process id, so that tests and other labs
+/// do not collide.
 pub fn file(test: &str, hosts: &str) -> (String, String) {
     let name = format!("t{}-{test}", std::process::id());
     (name.clone(), format!("name = \"{name}\"\n{hosts}"))
@@ -31,7 +32,7 @@ pub fn raise(test: &str, hosts: &str) -> Result<Option<Raised>, Box<dyn std::err
     Ok(Some(Raised { running, name }))
 }
 
-/// Whether the test cannot run here. If so, the reason is printed.
+/// Whether the test cannot run on this machine. If so, prints why.
 pub fn skipped(test: &str, lab: &Lab) -> bool {
     let mut reasons: Vec<String> = lab.can_run().err().iter().map(Error::to_string).collect();
     if std::process::Command::new("curl")
@@ -48,7 +49,7 @@ pub fn skipped(test: &str, lab: &Lab) -> bool {
 }
 
 impl Raised {
-    /// Runs a command line (no word holds a space) on a host.
+    /// Runs a command on a host. `line` is split at white space; there is no quoting.
     pub fn on(&self, host: &str, line: &str) -> Result<Output, Box<dyn std::error::Error>> {
         Ok(self
             .running
@@ -57,7 +58,7 @@ impl Raised {
             .output()?)
     }
 
-    /// The output of a command line that must succeed.
+    /// Runs such a command and returns its standard output. It is an error if the command fails.
     pub fn text(&self, host: &str, line: &str) -> Result<String, Box<dyn std::error::Error>> {
         let output = self.on(host, line)?;
         if !output.status.success() {
@@ -67,9 +68,9 @@ impl Raised {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// The body that curl on the client gets from `url`.
-    pub fn get(&self, url: &str) -> Result<String, Box<dyn std::error::Error>> {
-        self.text("client", &format!("curl -sSf --max-time 60 {url}"))
+    /// Runs curl on the client with these arguments, a URL and perhaps options, and returns what it prints.
+    pub fn get(&self, arguments: &str) -> Result<String, Box<dyn std::error::Error>> {
+        self.text("client", &format!("curl -sSf --max-time 60 {arguments}"))
     }
 }
 
@@ -84,12 +85,14 @@ impl Drop for Raised {
     }
 }
 
-/// The paths, namespaces and command lines of a lab that still exist.
+/// What still exists of a lab: its paths, its namespaces and the command lines of its processes.
 pub fn left_behind(lab: &str) -> Vec<String> {
     let mut left = Vec::new();
     for place in [
         "/run/baton-lab",
+        "/sys/fs/cgroup/baton-lab",
         "/sys/fs/cgroup/cpu/baton-lab",
+        "/sys/fs/cgroup/unified/baton-lab",
         "/sys/fs/bpf/baton-lab",
     ] {
         let path = Path::new(place).join(lab);

@@ -2,7 +2,7 @@
 //! have counted, and `baton status` on a connection server shows the sum.
 //!
 //! ```text
-//!  the program's map --once a second--> Tallies --a stream, on change--> Told of each connection server --> status, metrics
+//!  the program's map --once a second--> Tallies --a stream, on change--> ReportedTallies of each connection server --> status, metrics
 //! ```
 //!
 //! Each text contains all counts since the map was made, and the map lives longer than the daemon. So nothing is lost
@@ -10,13 +10,13 @@
 
 mod tell;
 
-use baton_core::tallies::Told;
+use baton_core::tallies::ReportedTallies;
 use baton_wire::Counts;
 
-/// The counts that this node told last, and those that others have told it.
+/// What this node reported last, and what other data servers have reported to it.
 #[derive(Default)]
 pub struct DoorTallies {
     /// The sum over all doors of this node, as it was told last.
     last: Counts,
-    pub(crate) told: Told,
+    pub(crate) reported: ReportedTallies,
 }

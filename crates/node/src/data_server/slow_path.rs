@@ -1,5 +1,5 @@
-//! The rules by which this node's agent judges requests, and the dispatchers that it asks. A new configuration replaces
-//! them as a whole.
+//! The rules by which this node's daemon judges requests, and what it needs to ask dispatchers on other nodes. A new
+//! configuration replaces both as a whole.
 
 use std::{
     collections::HashMap,
@@ -15,31 +15,36 @@ use baton_wire::{Address, HashKey, KeyRing, PathHash};
 
 use crate::locked::locked;
 
-/// All that the agent judges by. It is replaced as a whole.
+/// The rules of one configuration, and the settings for asking dispatchers. It is replaced as a whole.
 #[derive(Clone, Debug)]
 pub struct RuleSet {
-    /// The rules, which lead requests to numbers of routes.
+    /// Finds the number of the route that a request takes.
     pub rules: Rules,
-    /// The pool to which each route leads, by the route's number.
+    /// The pool of each route, and whether its responses can be resumed, by the route's number.
     pub leads: HashMap<u16, Lead>,
-    /// Dispatchers on other nodes that choose for services, by the services' ids.
+    /// The address of each service's dispatcher, if that is on another node, by the service's id.
     pub dispatchers: HashMap<u16, Ipv4Addr>,
-    /// The indices of data servers in the maps, by address.
+    /// The index of each data server in the maps, by address.
     pub servers: HashMap<Address, u16>,
+    /// The keys for messages to and from other nodes.
     pub keys: KeyRing,
+    /// The key of the hashes of paths.
     pub hash_key: HashKey,
+    /// Messages older or newer than this are refused.
     pub clock_window: Duration,
+    /// How long the answer of a dispatcher is awaited.
     pub patience: Duration,
 }
 
 impl RuleSet {
     /// Returns where the rules lead a request to this service; `None` if no route matches.
     fn lead(&self, service: u16, request: &Request) -> Option<Lead> {
+        // These rules are made with numbers of routes in place of pools (tables/routes.rs).
         let route = self.rules.pool(service, request)?;
         self.leads.get(&route).copied()
     }
 
-    /// Returns the index of a data server that a dispatcher names, if the data server is in this pool.
+    /// Returns the index of this data server if it is a member of the pool.
     pub fn named(&self, server: Address, pool: &Pool) -> Option<u16> {
         let index = self.servers.get(&server).copied();
         index.filter(|index| pool.has(*index))
@@ -72,8 +77,8 @@ impl RuleReader {
         locked(&self.0).clone()
     }
 
-    /// Judges a request to this service. Returns where a route leads it, which is `None` if the service's own pool
-    /// serves it, and the hash of its path. Returns `None` as a whole before a rule set is set.
+    /// Judges a request to this service. Returns where its route leads (`None`: no route matches, so the service's own
+    /// pool answers) and the hash of its path (`None`: it has no path). Returns `None` before the first rule set is set.
     pub fn of(&self, service: u16, request: &Request) -> Option<(Option<Lead>, Option<u64>)> {
         let rule_set = self.rule_set()?;
         let path = request.path().hash(rule_set.hash_key).map(PathHash::get);

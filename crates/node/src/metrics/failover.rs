@@ -1,11 +1,11 @@
-//! Metrics of failover: which connection server is in front.
+//! Metrics of failover: who is in front, epoch, takeovers, and whether the other nodes can be understood.
 
-use prometheus_client::{metrics::counter::Counter, registry::Registry};
+use prometheus_client::registry::Registry;
 
-use super::gauge;
+use super::{counter, gauge};
 use crate::status::Status;
 
-/// Adds the metrics of failover, or nothing if the node takes no part in failover.
+/// Adds the metrics of failover, or nothing if this node is no candidate.
 pub fn register(registry: &mut Registry, status: &Status) {
     let Some(failover) = &status.failover else {
         return;
@@ -13,26 +13,25 @@ pub fn register(registry: &mut Registry, status: &Status) {
     gauge(
         registry,
         "failover_front",
-        "1 if this connection server is in front",
+        "1 if this connection server is in front, otherwise 0; always 0 with [failover] address = \"external\" or \"routed\"",
         (failover.front.as_ref() == Some(&status.node)).into(),
     );
     gauge(
         registry,
         "failover_epoch",
-        "Epoch of this node's time in front, or the highest epoch that it has heard of",
+        "Epoch of this node's takeover if it is in front, otherwise the highest epoch that it knows of",
         failover.epoch,
     );
-    let takeovers = Counter::<u64>::default();
-    takeovers.inc_by(failover.takeovers);
-    registry.register(
+    counter(
+        registry,
         "failover_takeovers",
         "Times that this node took the cluster addresses since its daemon started",
-        takeovers,
+        failover.takeovers,
     );
     gauge(
         registry,
         "failover_unintelligible",
-        "1 if messages of other nodes arrive but none can be accepted (key, version, time): this node does not take over",
+        "1 if messages of other nodes arrive but none could be accepted so far (check key, version and clock): this node does not take over",
         failover.unintelligible.is_some().into(),
     );
 }
@@ -43,10 +42,10 @@ mod tests {
     use crate::status::{Failover, example};
 
     #[test]
-    fn who_is_in_front() {
+    fn failover_metrics() {
         let mut status = example();
-        let told = text(&status).expect("it is written to memory");
-        assert!(!told.contains("baton_failover"), "{told}");
+        let metrics = text(&status).expect("writing to a String does not fail");
+        assert!(!metrics.contains("baton_failover"), "{metrics}");
         status.failover = Some(Failover {
             state: "front".into(),
             candidates: vec!["cs1".into(), "cs2".into()],
@@ -55,14 +54,17 @@ mod tests {
             takeovers: 2,
             unintelligible: None,
         });
-        let told = text(&status).expect("it is written to memory");
+        let metrics = text(&status).expect("writing to a String does not fail");
         for line in [
             "baton_failover_front 1",
             "baton_failover_epoch 7",
             "baton_failover_takeovers_total 2",
             "baton_failover_unintelligible 0",
         ] {
-            assert!(told.lines().any(|found| found == line), "no {line}\n{told}");
+            assert!(
+                metrics.lines().any(|found| found == line),
+                "no {line}\n{metrics}"
+            );
         }
     }
 }

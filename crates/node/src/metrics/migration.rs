@@ -2,11 +2,9 @@
 
 use std::sync::atomic::AtomicU64;
 
-use prometheus_client::{
-    metrics::{counter::Counter, gauge::Gauge},
-    registry::Registry,
-};
+use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
 
+use super::counter;
 use crate::status::Status;
 
 pub fn register(registry: &mut Registry, status: &Status) {
@@ -43,9 +41,7 @@ pub fn register(registry: &mut Registry, status: &Status) {
             migration.entries_left_out,
         ),
     ] {
-        let counter = Counter::<u64>::default();
-        counter.inc_by(value);
-        registry.register(format!("migration_{name}"), help, counter);
+        counter(registry, &format!("migration_{name}"), help, value);
     }
     if let Some(ms) = migration.last_ms {
         let last = Gauge::<f64, AtomicU64>::default();

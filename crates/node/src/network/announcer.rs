@@ -9,7 +9,7 @@ use baton_net::{
 use tokio::task::AbortHandle;
 use tracing::warn;
 
-/// How often an address is announced: more than once, because one announcement may be lost (RFC 5227, section 3).
+/// How often an address is announced: more than once, because one announcement may be lost.
 const TIMES: NonZeroU32 = NonZeroU32::new(3).expect("3 is not 0");
 const GAP: Duration = Duration::from_millis(500);
 

@@ -75,7 +75,7 @@ pub async fn run(local: LocalNode, fresh: bool) -> Result<End> {
     let mut host = Host::new(local.netlink.clone(), undo);
     let (calls_sender, mut calls) = mpsc::channel(16);
     let pins = Pins::new(&local.config.local.bpf_dir);
-    let is_successor = programs::is_set_up(&pins);
+    let is_successor = programs::has_pinned_hooks(&pins);
     if fresh {
         pins.forget_maps()?;
     }

@@ -1,4 +1,5 @@
-//! The programs of an application node's control group have their TCP at the I/O server (`baton_virtual_sockets`).
+//! The virtual sockets of an application node: its control group, and the agent that serves the programs in it
+//! (`baton_virtual_sockets`).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,7 +14,7 @@ use tracing::error;
 
 use crate::local_node::LocalNode;
 
-/// The agent of this node's virtual sockets. It stops serving when this is dropped. The hooks stay attached as long as
+/// The running agent of this node's virtual sockets. Dropping this stops the agent. The hooks stay attached as long as
 /// their pins exist.
 pub struct Sockets {
     agent: Arc<Agent>,
@@ -21,7 +22,8 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Sets up the control group with its hooks, and serves the programs there over `far`.
+    /// Makes the control group with its hooks, and serves the programs in it. `far` connects and listens at the I/O
+    /// server.
     pub fn start(
         local: &LocalNode,
         forwarding: &Forwarding,
@@ -42,19 +44,20 @@ impl Sockets {
         let task = tokio::spawn(async move {
             if let Err(error) = serving.serve(far).await {
                 error!(
-                    "{error}; programs on this node reach nothing from now on: restart the daemon"
+                    "the agent of the virtual sockets has ended: {error}; programs on this node get no new connections \
+                     until the daemon is restarted"
                 );
             }
         });
         Ok(Self { agent, task })
     }
 
-    /// Makes the nodes of this configuration the ones that programs reach directly.
+    /// Lets programs reach the nodes of this configuration directly, without the agent.
     pub fn set_direct(&self, config: &Config) -> Result<()> {
         Ok(self.agent.set_direct(&nodes(config))?)
     }
 
-    /// The ports that programs listen on and the I/O server does not.
+    /// The ports on which programs listen, but the I/O server does not.
     pub fn refused(&self) -> Vec<RefusedPort> {
         self.agent.refused().list()
     }
@@ -63,7 +66,7 @@ impl Sockets {
     pub fn counters(&self) -> Result<BTreeMap<String, u64>> {
         let hooks = self.agent.maps()?.counters()?;
         let named = (0..).zip(hooks).filter_map(|(index, value)| {
-            // The last enumerator is their number.
+            // Every counter has a name.
             Some((app_counter_name(index)?, value))
         });
         let agent = self.agent.counters();
@@ -81,22 +84,22 @@ impl Drop for Sockets {
     }
 }
 
-/// The control group of the node with these pins. Each node of a machine has its own.
+/// The control group of the node with these pins. Several nodes on one machine have a group each.
 pub fn group(pins: &Pins) -> Result<Group> {
     Ok(Group::named_after(pins.dir())?)
 }
 
 /// Whether hooks of an earlier daemon are pinned.
-pub fn is_set_up(pins: &Pins) -> bool {
+pub fn has_pinned_hooks(pins: &Pins) -> bool {
     pins.link("app_connect4").exists()
 }
 
 /// Removes the node's control group, or does nothing if there is none.
 pub fn remove_group(pins: &Pins) -> Result<()> {
     match group(pins) {
-        // Most nodes have no group. Nothing is written for them, because the hierarchy need not be writable there.
+        // Most nodes have no group. Nothing is written for them, because their cgroup file system may be read-only.
         Ok(group) if group.path().exists() => Ok(group.remove()?),
-        // A machine without control groups has no application node.
+        // Without cgroup v2 there is no group to remove.
         Ok(_) | Err(_) => Ok(()),
     }
 }

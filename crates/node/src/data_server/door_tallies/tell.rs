@@ -57,7 +57,7 @@ impl Daemon {
             routes.extend(ids.map(RouteId::number));
         }
         let is_one = |of: &[u64], id| of.contains(&id);
-        (self.door_tallies.told).keep(|id| is_one(&pools, id), |id| is_one(&routes, id));
+        (self.door_tallies.reported).retain(|id| is_one(&pools, id), |id| is_one(&routes, id));
         Ok(())
     }
 
@@ -94,7 +94,7 @@ impl Daemon {
     /// Takes note of what the doors of another data server have counted.
     pub(crate) fn hear_tallies(&mut self, from: Ipv4Addr, text: &[u8]) {
         match Tallies::read(text) {
-            Some(told) => self.door_tallies.told.handle(from.into(), told),
+            Some(report) => self.door_tallies.reported.handle(from.into(), report),
             None => {
                 warn!(%from, "cannot read this node's request counters: does it run another release of baton?");
             }
@@ -110,7 +110,7 @@ impl Daemon {
         tallied: Option<Tallied>,
     ) -> Result<Counts> {
         let id = tables::PoolId::new(at, name).number();
-        let mut sum = self.door_tallies.told.pool(id);
+        let mut sum = self.door_tallies.reported.pool(id);
         sum += self.counted(tallied)?.unwrap_or_default();
         Ok(sum)
     }
@@ -124,7 +124,7 @@ impl Daemon {
         tallied: Option<Tallied>,
     ) -> Result<Counts> {
         let id = RouteId::new(at, route).number();
-        let mut sum = self.door_tallies.told.route(id);
+        let mut sum = self.door_tallies.reported.route(id);
         sum += self.counted(tallied)?.unwrap_or_default();
         Ok(sum)
     }
@@ -135,7 +135,7 @@ impl Daemon {
         let here = (self.dataplane.as_data_server()).filter(|_| node == self.local.address.into());
         let mut sum = match here {
             Some(server) => counts(server, AtDoor::All)?,
-            None => self.door_tallies.told.all_of(node),
+            None => self.door_tallies.reported.all_of(node),
         };
         sum.requests = sum.requests.saturating_sub(sum.unavailable);
         sum.unavailable = 0;

@@ -22,7 +22,7 @@ fn connections() -> usize {
 }
 
 #[test]
-fn a_tenth_that_does_not_read_is_in_nobodys_way() {
+fn a_tenth_that_does_not_read_holds_up_nobody() {
     let connections = connections();
     // Each connection needs two file descriptors, both in this process.
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();

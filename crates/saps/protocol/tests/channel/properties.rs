@@ -1,4 +1,4 @@
-//! Properties that hold whatever happens between two honest ends.
+//! Properties that hold for every order of events between two ends that follow the protocol.
 
 use baton_saps_protocol::wire::{Errno, Frame};
 use baton_saps_protocol::{Fault, QUANTUM};
@@ -58,9 +58,8 @@ fn run(world: &mut World, steps: Vec<Step>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Bytes arrive in order and without a gap, and all of them arrive unless an end stopped reading or reset the
-    /// connection. There is no deadlock, and at the end nothing is remembered of connections that both ends have
-    /// closed.
+    /// Bytes arrive in order and without a gap. All of them arrive, unless the receiver closed the connection or an end
+    /// reset it, so there is no deadlock. Once both ends have closed a connection, nothing of it is kept.
     #[test]
     fn every_byte_arrives(steps in vec(step(false), 1..400)) {
         let mut world = World::new(B_R);
@@ -92,9 +91,9 @@ proptest! {
         }
     }
 
-    /// When the channel is lost, both ends of every connection learn of it, and later connections work.
+    /// When the link is lost, every open end sees an error or the end of the stream, and later connections work.
     #[test]
-    fn a_lost_channel_is_heard_of_at_both_ends(steps in vec(step(true), 1..400)) {
+    fn every_open_end_sees_that_the_link_is_lost(steps in vec(step(true), 1..400)) {
         let mut world = World::new(B_R);
         world.open();
         run(&mut world, steps);
@@ -106,15 +105,15 @@ proptest! {
         for pair in &world.pairs[..before] {
             for end in &pair.ends {
                 if end.id.is_some() && !end.closed {
-                    let is_told = end.saw_error.is_some() || end.saw_end;
-                    prop_assert!(is_told, "{end:?}");
+                    let has_seen_it = end.saw_error.is_some() || end.saw_end;
+                    prop_assert!(has_seen_it, "{end:?}");
                 }
             }
         }
         world.make(1);
         world.make(1);
         world.settle();
-        // At most one of two connections in a row is refused.
+        // Of two connections in a row at most one is refused.
         let pair = if before % 5 == 4 { before + 1 } else { before };
         world.send(pair, 0, 3 * B_R as usize);
         world.settle();
@@ -145,7 +144,7 @@ proptest! {
 
     /// A connection that stalls never holds up the bytes of another one.
     #[test]
-    fn a_stalled_connection_is_in_nobodys_way(stalled in 1usize..4, length in 1usize..20_000) {
+    fn a_stalled_connection_holds_up_no_other(stalled in 1usize..4, length in 1usize..20_000) {
         let mut world = World::new(B_R);
         world.open();
         for _ in 0..=stalled {
@@ -178,7 +177,7 @@ fn connections_take_turns() {
         world.make(1);
     }
     world.settle();
-    // Both connections are on one lane: the first one, and the one that comes after one more for each lane.
+    // The tag decides the lane, in turn for each connection made, so connections 0 and LANES share one.
     world.send(0, 1, 2 * QUANTUM);
     world.send(LANES, 1, 10);
     let lane = (0..LANES).find(|lane| world.transmit(1, *lane)).unwrap();

@@ -232,7 +232,7 @@ impl World {
         };
         self.delivered.push((side, epoch, frame.clone()));
         let done = self.channels[side].handle_frame(epoch, frame);
-        assert_eq!(done, Ok(()), "an honest end did wrong");
+        assert_eq!(done, Ok(()), "a frame of the other end is a fault");
         let buffered = self.channels[side].gauges().buffered;
         let most = u64::from(self.b_r) * self.channels[side].gauges().connections;
         assert!(buffered <= most);
