@@ -3,9 +3,9 @@
  * The last two steps of a migration to another connection server. First, packets that begin a connection wait in user
  * space, so that no connection begins after the last entry was copied. Other packets are handled as usual.
  *
- * Then every TCP packet for a service goes to the other connection server, inside another Ethernet header as at the switch.
- * User space runs the packets that have waited through this program again, and they go the same way. This lasts until
- * well after the LAN has learned the new place of the cluster address.
+ * Then every TCP packet for a service goes to the other connection server, inside another Ethernet header as at the
+ * switch. User space runs the packets that have waited through this program again, and they go the same way. This lasts
+ * until well after the LAN has learned the new place of the cluster address.
  */
 #ifndef BATON_CONNECTION_SERVER_BEGIN_HOLD_H
 #define BATON_CONNECTION_SERVER_BEGIN_HOLD_H

@@ -13,7 +13,8 @@
 #include "xdp/packet.h"
 
 enum {
-	COOKIE_SET_SHIFT = 32 - USED_COOKIE_SET_BITS, /* the set's number is the cookie's highest bits, which belong to its MAC */
+	/* The set's number is the cookie's highest bits, which belong to its MAC. */
+	COOKIE_SET_SHIFT = 32 - USED_COOKIE_SET_BITS,
 };
 
 /* The tag of the cookie that this packet acknowledges, if the cookie is valid for this client ISN; else 0. */

@@ -46,12 +46,12 @@ pub(crate) fn check(
     {
         report.error(name.span(), unknown_node(name.get_ref(), &nodes));
     }
-    let fronts: Vec<_> = (services.iter())
+    let listed: Vec<_> = (services.iter())
         .map(|service| connection_servers::of_service(report, service, &nodes))
         .collect();
-    connection_servers::same_for_each_address(report, &services, &fronts);
-    let members: Vec<Nodes> = (services.iter().zip(fronts))
-        .map(|(service, fronts)| members(report, service, &nodes, fronts))
+    connection_servers::same_for_each_address(report, &services, &listed);
+    let members: Vec<Nodes> = (services.iter().zip(listed))
+        .map(|(service, listed)| members(report, service, &nodes, listed))
         .collect();
     for (service, members) in services.iter().zip(&members) {
         weights::check(report, service, members);

@@ -331,19 +331,15 @@ struct Connection {
 /// All that has come from the request's first byte on.
 struct Come {
     text: Vec<u8>,
-    /// The sequence number behind all that has come.
-    end: u32,
+    /// How many sequence numbers it takes.
+    received: u32,
 }
 
 impl Come {
     /// Whether the client sends no more. `None`: the text is shorter than the sequence numbers say.
-    fn has_ended(&self, begin: u32) -> Option<bool> {
+    fn has_ended(&self) -> Option<bool> {
         // The text fits in a receive buffer, so its length fits in 32 bits.
-        match self
-            .end
-            .wrapping_sub(begin)
-            .wrapping_sub(self.text.len() as u32)
-        {
+        match self.received.wrapping_sub(self.text.len() as u32) {
             0 => Some(false),
             // A FIN has a sequence number of its own.
             1 => Some(true),
@@ -476,10 +472,7 @@ impl Connection {
             let bytes = recv(self.client.as_raw_fd(), &mut text, flags)?;
             text.truncate(bytes);
         }
-        Ok(Come {
-            text,
-            end: self.begin.wrapping_add(received),
-        })
+        Ok(Come { text, received })
     }
 
     /// Sends the request to the program until the connection goes on, with this host's server or another data server.
@@ -500,8 +493,8 @@ impl Connection {
             if u32::from(door.flags) & DOOR_NOBODY != 0 {
                 return self.answer(Answer::Nobody).await;
             }
-            if let Some(has_ended) = come.has_ended(self.begin) {
-                read.end = come.end;
+            if let Some(has_ended) = come.has_ended() {
+                read.end = self.begin.wrapping_add(come.received);
                 self.program.tell(self.client.as_fd(), &read)?;
                 if let Some(head) = come.text.get_mut(..read.head as usize) {
                     hide_http2(head);
@@ -607,7 +600,7 @@ fn frames(stream: &Stream, begin: u32, come: &Come, has_ended: bool) -> Given {
     }
     Given {
         frames,
-        end: come.end,
+        end: begin.wrapping_add(come.received),
     }
 }
 

@@ -78,10 +78,9 @@ pub struct World<'a> {
 /// What the connection server knows of a connection without an entry, with times in milliseconds.
 #[derive(Clone, Copy)]
 struct Stray {
-    /// When the first packet came that found no entry. `None`: none has come.
-    first: Option<u64>,
-    /// When the data servers were last asked for such a packet.
-    asked: Option<u64>,
+    /// When the first packet came that found no entry, and when the data servers were last asked for such a packet.
+    /// `None`: none has come.
+    asked: Option<(u64, u64)>,
     /// Whether they have said since that nobody has the connection.
     is_nobodys: bool,
 }
@@ -447,9 +446,8 @@ impl<'a> World<'a> {
     /// Handles a packet of the client while nobody is known to have the connection, as `stray()` of
     /// bpf/connection_server/find/claim.h does.
     fn find(&mut self, packet: Packet, stray: Stray) -> Checked {
-        let (asked, first) = match (stray.asked, stray.first) {
-            (Some(asked), Some(first)) => (asked, first),
-            _ => return self.ask(packet, Some(self.now)),
+        let Some((first, asked)) = stray.asked else {
+            return self.ask(packet, Some(self.now));
         };
         let is_late = self.now - first >= GRACE;
         match stray.is_nobodys {
@@ -465,8 +463,7 @@ impl<'a> World<'a> {
     /// found no entry.
     fn ask(&mut self, mut packet: Packet, first: Option<u64>) -> Checked {
         self.stray = Some(Stray {
-            first,
-            asked: first.map(|_| self.now),
+            asked: first.map(|first| (first, self.now)),
             is_nobodys: false,
         });
         packet.raw.peer = CONNECTION_SERVER;

@@ -316,17 +316,23 @@ fn where_a_question_ends() {
     ends(2);
 }
 
+/// A connection that was handed over to data server 1 with this request, at a node in a ring.
+fn handed_over_with(text: &[u8]) -> (Live, Segment) {
+    let live = owned();
+    in_ring(&live.node);
+    way_out(&live);
+    let request = request(&live, text);
+    goes_with(&live, &request);
+    ended(&live);
+    (live, request)
+}
+
 /// Both the ADOPT with which a connection was handed over and MOVED may be lost. Then nobody has it, and the data server
 /// that handed it over knows where it went. Of other packets it knows nothing.
 #[test]
 fn who_has_handed_it_over_sends_the_request_after_it() {
     let _host = own_host();
-    let live = owned();
-    in_ring(&live.node);
-    way_out(&live);
-    let request = request(&live, ELSEWHERE);
-    goes_with(&live, &request);
-    ended(&live);
+    let (live, request) = handed_over_with(ELSEWHERE);
     send(&live.node, &claim(&live.client, 1), &request);
     live.expect(&[("ds_claim_followed", 1), ("ds_door_again", 1)]);
     told_moved(&live, &request);
@@ -348,12 +354,7 @@ fn who_has_handed_it_over_sends_the_request_after_it() {
 fn what_went_to_a_dead_data_server_is_not_sent_after_it() {
     for text in [POST, ELSEWHERE] {
         let _host = own_host();
-        let live = owned();
-        in_ring(&live.node);
-        way_out(&live);
-        let request = request(&live, text);
-        goes_with(&live, &request);
-        ended(&live);
+        let (live, request) = handed_over_with(text);
         kill_next(&live.node);
         send(&live.node, &claim(&live.client, 1), &request);
         live.expect(PASSED_ON);

@@ -282,8 +282,10 @@ fn it_moves_between_responses_only() {
     }
 }
 
-/// Has the server write these pieces, of which the program does not see the first. The client acknowledges nothing.
-fn write_unseen_first(asked: &mut Asked, pieces: [&[u8]; 2]) {
+/// Has the server write a response in two pieces, of which the program does not see the first. The client acknowledges
+/// nothing.
+fn write_unseen_first(asked: &mut Asked) {
+    let pieces: [&[u8]; 2] = [b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na", b"bcd"];
     judges_nothing(&asked.live.node);
     (&asked.live.stream).write_all(pieces[0]).unwrap();
     owns(&asked.live.node, SERVICE_PATHS);
@@ -299,10 +301,7 @@ fn a_head_may_come_behind_its_body() {
     let _host = own_host();
     send_again();
     let mut asked = Asked::at(routed());
-    write_unseen_first(
-        &mut asked,
-        [b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na", b"bcd"],
-    );
+    write_unseen_first(&mut asked);
     assert_ne!(asked.seen().ahead, 0);
     until(|| asked.seen().ahead == 0);
     assert_eq!(asked.state(), RESPONSE_COMPLETE);
@@ -318,10 +317,7 @@ fn a_head_may_come_behind_its_body() {
 fn what_was_acknowledged_unseen_never_comes() {
     let _host = own_host();
     let mut asked = Asked::at(routed());
-    write_unseen_first(
-        &mut asked,
-        [b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na", b"bcd"],
-    );
+    write_unseen_first(&mut asked);
     asked.live.forward(&asked.ack());
     asked.live.expect(FORWARDED);
     let request = asked.ack().flags("PA").payload(ELSEWHERE);
