@@ -143,12 +143,6 @@ struct stray {
 	unsigned int reserved;
 };
 
-/* Tags of cookies with which connections have begun: see cookie_tag(). 0 stands for no cookie. */
-struct used_cookies {
-	unsigned int next;             /* where the next tag goes, modulo USED_COOKIES_PER_SET */
-	unsigned int tags[USED_COOKIES_PER_SET];
-};
-
 /*
  * How likely it is that a packet without an entry here belongs to a real connection: see
  * connection_server/find/claim_budget.h.

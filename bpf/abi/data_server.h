@@ -263,18 +263,18 @@ struct door_tally {
 	unsigned long long unavailable;
 };
 
-/*
- * What a data server remembers about a connection that it gave away; `seq` is where the first request begins that no
- * longer is its own.
- */
+/* What a data server remembers about a connection that it gave away. */
 struct given {
-	unsigned int seq;
+	unsigned int seq;              /* where the first request begins that no longer is its own: it went with the
+	                                  connection, unless that went in the middle of a response */
 	unsigned int tick;             /* when it gave the connection away: coarse monotonic clock >> TICK_SHIFT */
 	unsigned int next;             /* short address of the data server that it was given to */
 	unsigned int asker;            /* short address of the connection server by which it had come; 0: unknown */
 	struct lccp_tcb tcb;           /* the connection's travelling part at that time */
 	unsigned int clock;            /* clock of its timestamps less the monotonic clock, milliseconds */
 	unsigned int ack;              /* what its client had acknowledged, which is all that had been sent */
+	unsigned int mid_response;     /* 1: it went in the middle of a response, else 0 */
+	unsigned int reserved;
 };
 
 /* For one service, at one of its data servers: which data server CLAIM asks next, and how many are asked in all. */

@@ -56,6 +56,9 @@ static __always_inline bool continues_upload(const struct tcb *tcb, const struct
 	return tcp->ack && seq < 2 * FAR_SEQ && bpf_ntohl(tcp->ack_seq) - tcb->last_ack < FAR_ACK;
 }
 
+_Static_assert(__builtin_offsetof(struct tcb, owner) % 4 == 0 &&
+	       __builtin_offsetof(struct tcb, previous) == __builtin_offsetof(struct tcb, owner) + 2, "one word for both");
+
 /* Makes `owner` the entry's owner. A processor that sees the new owner sees the new `previous` too. */
 static __always_inline void give_to(struct tcb *tcb, u16 owner, u16 previous)
 {
@@ -63,6 +66,21 @@ static __always_inline void give_to(struct tcb *tcb, u16 owner, u16 previous)
 	tcb->nones = 0;
 	IN_THIS_ORDER();
 	tcb->owner = owner;
+}
+
+/*
+ * Makes `owner` the entry's owner in the place of `before`. False if that is not the owner any more, because another
+ * processor was quicker. To be called while the entry has no `previous`.
+ */
+static __always_inline bool give_from(struct tcb *tcb, u16 before, u16 owner)
+{
+	const u32 no_previous = (u32)NO_DATA_SERVER << 16;
+	u32 *both = (u32 *)&tcb->owner; /* `previous` is behind `owner` */
+
+	if (__sync_val_compare_and_swap(both, no_previous | before, no_previous | owner) != (no_previous | before))
+		return false;
+	tcb->nones = 0;
+	return true;
 }
 
 /*
@@ -147,8 +165,7 @@ static __always_inline bool is_large_step(const struct tcb *tcb, const struct pa
 
 /*
  * Makes the entry of the connection that this packet begins. Returns an error if there is an entry that is not to be
- * replaced: of two copies of the packet on two processors, only one begins the connection. This does not hold if an
- * entry is replaced.
+ * replaced.
  */
 static __noinline long create_tcb(struct packet *p, const struct choice *choice, const struct lccp_tcb *tcp_part)
 {

@@ -48,8 +48,9 @@ static __always_inline bool wants_option(struct bpf_sock_ops *ops, bool counts)
 		bool with = ops->total_retrans < SYNS_WITH_OPTION;
 		struct eop_socket *socket = announcer(ops);
 
-		if (counts)
-			count_eop(with ? EOP_SYN : EOP_SYN_WITHOUT);
+		if (!counts)
+			return with;
+		count_eop(with ? EOP_SYN : EOP_SYN_WITHOUT);
 		if (socket)
 			socket->unsaid = !with;
 		return with;
@@ -61,6 +62,16 @@ static __always_inline bool wants_option(struct bpf_sock_ops *ops, bool counts)
 	if (counts)
 		count_eop(cookie ? EOP_SYN_ACK_COOKIE : EOP_SYN_ACK);
 	return !cookie;
+}
+
+/* Notes that a packet had no space for the option. An answer to such a SYN does not say that the other side is plain. */
+static __always_inline void note_no_space(struct bpf_sock_ops *ops)
+{
+	struct eop_socket *socket = announcer(ops);
+
+	count_eop(EOP_NO_SPACE);
+	if (socket && !(ops->skb_tcp_flags & FLAG_ACK))
+		socket->unsaid = true;
 }
 
 static __always_inline void settle(struct bpf_sock_ops *ops, u64 where, u32 agreed, u32 plain)
@@ -94,10 +105,13 @@ int eop_handshake(struct bpf_sock_ops *ops)
 		socket = announcer(ops);
 		if (socket && socket->announced)
 			hear_of_options(ops, true);
+		/* A SYN whose space is all used is not told of here. */
+		if (socket)
+			socket->unsaid = true;
 		break;
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
 		if (wants_option(ops, true) && bpf_reserve_hdr_opt(ops, OPTION_BYTES, 0))
-			count_eop(EOP_NO_SPACE);
+			note_no_space(ops);
 		break;
 	case BPF_SOCK_OPS_WRITE_HDR_OPT_CB:
 		if (wants_option(ops, false))

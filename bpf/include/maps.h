@@ -107,9 +107,6 @@ MAP(orphans, ARRAY, ORPHANS, u32, struct orphan);
 /* Flows that have no entry in `tcbs`. */
 MAP(strays, LRU_HASH, STRAYS, struct tcb_key, struct stray);
 
-/* Cookies with which a connection has begun, in sets chosen by the highest bits of the cookie. */
-MAP(used_cookies, ARRAY, 1 << USED_COOKIE_SET_BITS, u32, struct used_cookies);
-
 /* Nodes whose messages are refused because of their clocks, by short address. */
 MAP(stale_senders, LRU_HASH, MAX_PEERS, u32, struct stale_sender);
 

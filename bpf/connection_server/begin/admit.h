@@ -74,10 +74,17 @@ static __noinline int split(struct packet *p, const struct tcb *held, u32 cookie
 	if (p->service->flags & SERVICE_DIRECT && is_aware(p))
 		part.options = LCCP_TCB_AWARE;
 	cookie_open(cookie, p->settings->rcv_wscale, &part);
+	/*
+	 * Of copies of the packet on several processors only one makes an entry. Where an entry is replaced, the cookie
+	 * tells them apart.
+	 */
+	if (held && !use_cookie(cookie, tag))
+		return drop(p, COUNTER_CS_ADOPTED_MEANWHILE);
 	long error = create_tcb(p, &choice, &part);
 	if (error)
 		return drop(p, error == -ERROR_EXISTS ? COUNTER_CS_ADOPTED_MEANWHILE : COUNTER_CS_TCB_FULL);
-	note_used(cookie, tag);
+	if (!held)
+		use_cookie(cookie, tag);
 	tally_connection(choice.owner, at_door);
 	if (part.options & LCCP_TCB_AWARE)
 		count(p->counters, COUNTER_CS_AWARE);

@@ -12,6 +12,15 @@
 #include "include/cookie.h"
 #include "xdp/packet.h"
 
+/* Tags of cookies with which connections have begun: see cookie_tag(). 0 stands for no cookie. */
+struct used_cookies {
+	struct bpf_spin_lock lock; /* of whoever looks for a tag and adds it */
+	u32 next;                  /* where the next tag goes, modulo USED_COOKIES_PER_SET */
+	u32 tags[USED_COOKIES_PER_SET];
+};
+
+MAP(used_cookies, ARRAY, 1 << USED_COOKIE_SET_BITS, u32, struct used_cookies);
+
 enum {
 	/* The set's number is the cookie's highest bits, which belong to its MAC. */
 	COOKIE_SET_SHIFT = 32 - USED_COOKIE_SET_BITS,
@@ -40,17 +49,13 @@ static __always_inline struct used_cookies *set_of(u32 cookie)
 }
 
 /*
- * Whether a connection has begun here with this cookie, whose tag (cookie_tag()) is `tag`. The function is global, so
- * that the verifier checks it once, by itself. It has no branch for each tag: the verifier would follow both outcomes of
- * each of the sixteen comparisons.
+ * Whether the tag is in the set. There is no branch for each tag: the verifier would follow both outcomes of each of the
+ * sixteen comparisons.
  */
-__noinline int is_used(u32 cookie, u32 tag)
+static __always_inline bool holds_tag(const struct used_cookies *set, u32 tag)
 {
-	const struct used_cookies *set = set_of(cookie);
 	u64 found = 0;
 
-	if (!set)
-		return 0;
 	/* Only for equal tags is this 0 - 1, which has the highest bit set. */
 	for (int i = 0; i < USED_COOKIES_PER_SET; i++)
 		found |= (u64)(set->tags[i] ^ tag) - 1;
@@ -58,15 +63,32 @@ __noinline int is_used(u32 cookie, u32 tag)
 }
 
 /*
- * Remembers that a connection has begun with this cookie. If two processors do so in one set at the same time, one of the
- * two cookies may not be remembered.
+ * Whether a connection has begun here with this cookie, whose tag (cookie_tag()) is `tag`. The function is global, so
+ * that the verifier checks it once, by itself.
  */
-static __always_inline void note_used(u32 cookie, u32 tag)
+__noinline int is_used(u32 cookie, u32 tag)
+{
+	const struct used_cookies *set = set_of(cookie);
+
+	return set && holds_tag(set, tag);
+}
+
+/*
+ * Remembers that a connection begins with this cookie. False if one has begun with it already: of copies of one packet
+ * on several processors, only one begins the connection.
+ */
+static __noinline bool use_cookie(u32 cookie, u32 tag)
 {
 	struct used_cookies *set = set_of(cookie);
 
-	if (set)
+	if (!set)
+		return true;
+	bpf_spin_lock(&set->lock);
+	bool is_new = !holds_tag(set, tag);
+	if (is_new)
 		set->tags[WRAPPED(set->next++, USED_COOKIES_PER_SET)] = tag;
+	bpf_spin_unlock(&set->lock);
+	return is_new;
 }
 
 #endif

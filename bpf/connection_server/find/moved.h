@@ -27,12 +27,11 @@ static __always_inline bool is_left_alone(const struct tcb *tcb)
 
 /*
  * Handles MOVED about a connection that has an entry. The owner has handed the connection to data server `next`, with
- * the request that the message carries; or `next` is the owner itself, and the connection is at rest. Only the owner
- * that the entry names is believed, and only about numbers near the entry's. A MOVED of an earlier owner, or about an
- * earlier connection on these ports, comes late and changes nothing: the client's next packet reaches whoever has the
- * connection. But if it names the entry's owner and a later request than the entry does, the entry knows that owner by an
- * older message, and notes the request, unless a response is moving or is resumed there. If the owner is dead, a data
- * server that says that it has the connection itself is believed, because the dead one's MOVED may be lost.
+ * the request that the message carries; or `next` is the owner itself, and the connection is at rest. Mostly only the
+ * owner that the entry names is believed (note_moved_on()), and only about numbers near the entry's. A MOVED of an
+ * earlier owner, or about an earlier connection on these ports, comes late and changes nothing: the client's next packet
+ * reaches whoever has the connection. If the owner is dead, a data server that says that it has the connection itself is
+ * believed, because the dead one's MOVED may be lost.
  */
 static __always_inline int moved_on(struct packet *p, const struct lccp_header *h, struct tcb *tcb, u32 next)
 {
@@ -40,19 +39,12 @@ static __always_inline int moved_on(struct packet *p, const struct lccp_header *
 
 	if (next == NO_DATA_SERVER || !read_carried(p, h, &c) || !is_of_entry(tcb, &c.tcp))
 		return drop(p, COUNTER_LCCP_MISMATCH);
-	if (is_from(p, tcb->owner) && h->be_data) {
-		if (next == tcb->owner) {
-			note_quiet_point(p, tcb, &c.tcp);
-			return XDP_DROP;
-		}
-		note_moved_on(tcb, next, h, &c.tcp);
-		return drop(p, COUNTER_CS_MOVED_ON);
+	if (h->be_data && next == tcb->owner && is_from(p, next)) {
+		note_quiet_point(p, tcb, &c.tcp);
+		return XDP_DROP;
 	}
-	bool is_later = (int)(moved_with(h, &c.tcp) - tcb->request_seq) > 0;
-	if (next == tcb->owner && h->be_data && is_later && !(tcb->state & TCB_RESUMING)) {
-		note_moved_with(tcb, h, &c.tcp);
+	if (h->be_data && note_moved_on(tcb, next, is_from(p, holder(tcb)), h, &c.tcp))
 		return drop(p, COUNTER_CS_MOVED_ON);
-	}
 	if (next == tcb->owner || !is_from(p, next) || !is_left_alone(tcb))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	give_to(tcb, next, NO_DATA_SERVER);

@@ -42,12 +42,45 @@ static __always_inline void note_moved_with(struct tcb *tcb, const struct lccp_h
 	tcb->state |= TCB_ADOPTING | TCB_WAITING;
 }
 
-/* Makes data server `next` the owner, as the MOVED around this packet says. */
-static __always_inline void note_moved_on(struct tcb *tcb, u16 next, const struct lccp_header *h, const struct tcphdr *tcp)
+/*
+ * The index of the data server that has the connection, as far as is known here, and hands it on. While a response moves,
+ * that is the one before, until it has let the connection go.
+ */
+static __always_inline u16 holder(const struct tcb *tcb)
 {
+	return is_moving(tcb) ? tcb->previous : tcb->owner;
+}
+
+/* Whether the connection was handed over with a later request than the one with which its entry's owner was given it. */
+static __always_inline bool went_later(const struct tcb *tcb, const struct lccp_header *h, const struct tcphdr *tcp)
+{
+	return (int)(moved_with(h, tcp) - tcb->request_seq) > 0;
+}
+
+/*
+ * Notes that the connection is at data server `next`, as the MOVED around this packet says. `is_from_holder`: the data
+ * server that has it has told so. Any other is believed only if it names the entry's owner and a later request than the
+ * entry does: then the entry knows that owner by an older message. While a response is to go on at another data server,
+ * only a later request proves that the response is over. False if the message changes nothing.
+ */
+static __always_inline bool note_moved_on(struct tcb *tcb, u16 next, bool is_from_holder, const struct lccp_header *h,
+					  const struct tcphdr *tcp)
+{
+	bool resumes = tcb->state & TCB_RESUMING;
+
+	if (!is_from_holder) {
+		if (next != tcb->owner || resumes || !went_later(tcb, h, tcp))
+			return false;
+		note_moved_with(tcb, h, tcp);
+		return true;
+	}
+	if (resumes && (next == tcb->owner || next == holder(tcb) || !went_later(tcb, h, tcp)))
+		return false;
+	tcb->state &= ~(resumes ? TCB_RESUMING | TCB_ADOPTING : 0);
 	tally_connection(next, true);
 	give_to(tcb, next, NO_DATA_SERVER);
 	note_moved_with(tcb, h, tcp);
+	return true;
 }
 
 #endif

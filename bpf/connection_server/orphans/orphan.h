@@ -48,18 +48,20 @@ static __always_inline int resume(struct packet *p, struct tcb *tcb, const struc
 
 /*
  * Sends the current request as ADOPT to another data server. Call this only if the client has nothing of the response.
+ * Of copies of the packet on several processors, one chooses that data server.
  */
 static __noinline int adopt_orphan(struct packet *p, struct tcb *tcb)
 {
 	struct lccp_tcb part = part_for_adopt(tcb);
-	u16 other = choose_other(tcb->pool, &p->flow, tcb->owner, 0);
-	const struct data_server *to = data_server(other);
+	u16 before = tcb->owner, other = choose_other(tcb->pool, &p->flow, before, 0);
+	const struct data_server *owner = data_server(before), *to = data_server(other);
 
-	if (!to || !hears(to))
+	if (owner && hears(owner))
+		return adopt_again(p, tcb, owner);
+	if (!to || !hears(to) || !give_from(tcb, before, other))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	tally_connection(other, is_at_door(tcb));
 	tcb->attempt = 0;
-	give_to(tcb, other, NO_DATA_SERVER);
 	count(p->counters, COUNTER_CS_ORPHAN_ADOPT);
 	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }

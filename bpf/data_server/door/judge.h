@@ -125,6 +125,8 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	u16 own = a->settings->slot;
 	u32 index;
 
+	j->route = TALLIED_ROUTES;
+	j->pool = NO_POOL;
 	if (!service || !r)
 		return JUDGED_UNREADABLE;
 	bool is_read = read_request_inside(a->skb, in, r);

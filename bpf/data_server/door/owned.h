@@ -36,7 +36,8 @@ enum {
  * Makes the header with which a packet follows its connection. The request with which the connection went (`is_first`)
  * goes there once more as ADOPT, because the first ADOPT may have been lost. Every other packet goes as it is, in
  * FORWARD. `before` says how often the packet was sent on already. An ADOPT that repeats another one has the number of
- * attempts that the other one had, or a higher one: it comes to nobody twice with the same.
+ * attempts that the other one had, or a higher one: it comes to nobody twice with the same. It names the connection
+ * server that `h->be_data` names, or the one by which the connection came if that is 0.
  */
 static __always_inline void become_follower(struct arrival *a, struct lccp_header *h, const struct given *last, u8 before,
 					    bool is_first)
@@ -44,7 +45,10 @@ static __always_inline void become_follower(struct arrival *a, struct lccp_heade
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = is_first ? LCCP_ADOPT : LCCP_FORWARD;
 	h->flags = is_first || a->keeper ? LCCP_FLAG_KEPT : 0;
-	h->be_data = is_first ? last->asker : a->keeper;
+	if (!is_first)
+		h->be_data = a->keeper;
+	else if (!h->be_data)
+		h->be_data = last->asker;
 	h->tcb = (struct lccp_tcb){};
 	if (is_first) {
 		h->tcb = last->tcb;
@@ -77,7 +81,7 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 	if (!last)
 		return NOT_HERE;
 	bool is_recent = is_adopt_again(h) || tick_now() - last->tick < AGAIN_TICKS;
-	bool is_first = payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && is_recent;
+	bool is_first = payload_of(in) && went_with_connection(last, in) && is_recent;
 	bool was_followed = is_first ? is_adopt_again(h) : h->command == LCCP_FORWARD;
 	u8 before = was_followed ? h->tcb.attempt : 0;
 	/*
@@ -106,8 +110,9 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 		return wait(a, COUNTER_DS_DOOR_LATER);
 	h->flags = 0;
 	h->be_data = asker_to_tell(a, h, last);
-	if (bpf_ntohl(in->tcp.seq) != last->seq)
-		h->tcb.be_resume = bpf_cpu_to_be64((u64)MOVED_BEHIND << 32 | last->seq);
+	/* If no request went with the connection, none that comes is to be adopted: the byte before it never comes. */
+	if (!went_with_connection(last, in))
+		h->tcb.be_resume = bpf_cpu_to_be64((u64)MOVED_BEHIND << 32 | (last->seq - last->mid_response));
 	tell_moved(a, h, in, on.address);
 	become_follower(a, h, last, before, is_first);
 	return send_message(a, h, in, &on);

@@ -62,8 +62,8 @@ static __always_inline bool is_adopt_again(const struct lccp_header *h)
 }
 
 /*
- * Notes that the connection goes to `next`. The request in `in` is the first that is no longer this data server's.
- * `clock` is that of the connection's timestamps, less ours.
+ * Notes that the connection goes to `next`, with the request in `in` or in the middle of a response. `clock` is that of
+ * the connection's timestamps, less ours.
  */
 static __noinline void note_handover(const struct arrival *a, const struct lccp_header *h, const struct inner *in, __be32 next,
 				     u32 clock)
@@ -77,6 +77,7 @@ static __noinline void note_handover(const struct arrival *a, const struct lccp_
 		.tcb = h->tcb,
 		.clock = clock,
 		.ack = bpf_ntohl(in->tcp.ack_seq),
+		.mid_response = !!(h->flags & LCCP_FLAG_RESUME),
 	};
 
 	handed_over_now();
@@ -103,6 +104,12 @@ static __noinline void forget_given(const struct lccp_header *h)
 	bpf_map_delete_elem(&given, &flow);
 }
 
+/* Whether the packet begins the very request with which the connection of this note went. */
+static __always_inline bool went_with_connection(const struct given *last, const struct inner *in)
+{
+	return bpf_ntohl(in->tcp.seq) == last->seq && !last->mid_response;
+}
+
 /*
  * Returns the note of a connection that was given away, if the packet begins the very request with which it went; or 0.
  */
@@ -110,7 +117,7 @@ static __always_inline const struct given *given_with(const struct lccp_header *
 {
 	const struct given *last = find_given(h, in);
 
-	return last && bpf_ntohl(in->tcp.seq) == last->seq ? last : 0;
+	return last && went_with_connection(last, in) ? last : 0;
 }
 
 /*

@@ -18,10 +18,10 @@ static __noinline void moved_on_here(struct arrival *a, const struct lccp_header
 	struct tcb *tcb = own_entry(h, &flow);
 	u32 owner = data_server_at(next);
 
-	if (!tcb || !is_this_node(tcb->owner) || owner == NO_DATA_SERVER)
+	if (!tcb || owner == NO_DATA_SERVER)
 		return;
-	note_moved_on(tcb, owner, h, &in->tcp);
-	count(a->counters, COUNTER_CS_MOVED_ON);
+	if (note_moved_on(tcb, owner, is_this_node(holder(tcb)), h, &in->tcp))
+		count(a->counters, COUNTER_CS_MOVED_ON);
 }
 
 /*

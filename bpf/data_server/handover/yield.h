@@ -102,13 +102,14 @@ static __always_inline int let_response_go(struct arrival *a, struct lccp_header
 
 	if (!next)
 		return discard(a, COUNTER_DS_NO_WAY);
-	note_handover(a, h, in, next_address, sk->tsoffset);
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
 	h->flags = LCCP_FLAG_RESUME;
 	h->be_data = y->asker;
 	h->tcb = part_of(sk);
 	h->tcb.be_cwnd = window_to_give(sk);
+	a->asker = y->asker;
+	note_handover(a, h, in, next_address, sk->tsoffset);
 	forget_yielding(h);
 	if (!send_copy(a, h, in, next, next_address))
 		return TCX_DISCARD;

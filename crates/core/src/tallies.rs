@@ -14,6 +14,8 @@ pub struct ReportedTallies(BTreeMap<Address, FromOne>);
 struct FromOne {
     /// Its newest report.
     newest: Tallies,
+    /// The number of the run before that of the newest report.
+    run_before: Option<u64>,
     /// The sum of its earlier runs.
     earlier: Counts,
     /// For each pool, counts of earlier reports that `newest` does not include.
@@ -29,11 +31,13 @@ impl ReportedTallies {
         let server = self.0.entry(from).or_default();
         let last = &server.newest;
         let is_same_run = last.incarnation == report.incarnation;
-        if is_same_run && !last.all.is_within(report.all) {
-            // An older report of the same run, which came late by an earlier stream.
+        let is_of_run_before = server.run_before == Some(report.incarnation);
+        if is_of_run_before || is_same_run && !last.all.is_within(report.all) {
+            // An older report, which came late by an earlier stream.
             return;
         }
         if !is_same_run {
+            server.run_before = Some(last.incarnation);
             server.earlier += last.all;
         }
         let (pools, routes) = (&mut server.earlier_pools, &mut server.earlier_routes);

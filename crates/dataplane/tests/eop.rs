@@ -6,13 +6,21 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd as _};
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use baton_dataplane::{EopPins, control_groups, mounts};
+use nix::errno::Errno;
+use nix::libc;
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::{
+    setsockopt,
+    sockopt::{TcpFastOpenConnect, TcpUlp},
+};
+use socket2::{Domain, Socket, Type};
 
 use eop::{Listener, Options, Peer, Resend, ServerOptions, Session, Speak, connect};
 
@@ -185,6 +193,7 @@ fn the_handshake_says_who_speaks_what() {
     // The next cases have hosts of their own, where the option is lost in the handshake.
     on_own_host(|| a_firewall_that_drops_the_option(&group));
     on_own_host(|| a_server_that_forgets_syns(&group));
+    on_own_host(|| a_syn_without_space(&group));
 }
 
 /// After two SYNs without an answer the third SYN goes without the option, and the client asks by HELLO.
@@ -235,6 +244,47 @@ fn a_server_that_forgets_syns(group: &Group) {
     assert_eq!((more("eop_syn"), more("eop_syn_ack")), (1, 0));
     assert_eq!(more("eop_syn_ack_cookie"), 1);
     assert_eq!((more("eop_plain_server"), more("eop_plain_client")), (1, 1));
+}
+
+/// The SYN of a client that signs its packets (RFC 2385) and asks for a cookie of TCP Fast Open has four bytes left, which
+/// are too few for the option. A SYN-ACK without the option then does not say that the server is plain.
+fn a_syn_without_space(group: &Group) {
+    let before = group.counters();
+    let eop = |socket: &Socket| setsockopt(socket, TcpUlp::default(), &b"eop");
+    let listener = TcpListener::bind(ANY).unwrap();
+    sign(&listener);
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    sign(&socket);
+    setsockopt(&socket, TcpFastOpenConnect, &true).unwrap();
+    eop(&socket).unwrap();
+    let at = listener.local_addr().unwrap();
+    socket.connect(&at.into()).unwrap();
+    assert_eq!(eop(&socket), Err(Errno::ENOMSG));
+    let more = |name: &str| group.counter(name) - before[name];
+    assert_eq!((more("eop_syn"), more("eop_no_space")), (1, 1));
+    assert_eq!((more("eop_unsaid"), more("eop_plain_server")), (1, 0));
+}
+
+/// Has the socket sign what it sends to this host, and take only what is signed from it.
+fn sign(socket: &impl AsFd) {
+    const KEY: &[u8] = b"secret";
+    // `struct tcp_md5sig` of include/uapi/linux/tcp.h: the peer's address, the length of the key, and the key.
+    let mut signature = [0u8; 216];
+    signature[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+    signature[4..8].copy_from_slice(&[127, 0, 0, 1]);
+    signature[130..132].copy_from_slice(&(KEY.len() as u16).to_ne_bytes());
+    signature[136..136 + KEY.len()].copy_from_slice(KEY);
+    // SAFETY: `signature` is as long as said, and lives through the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_MD5SIG,
+            signature.as_ptr().cast(),
+            signature.len() as u32,
+        )
+    };
+    Errno::result(result).expect("a kernel with TCP_MD5SIG");
 }
 
 fn on_own_host(test: impl FnOnce() + Send) {

@@ -28,6 +28,8 @@ pub const EMPTY: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 81);
 
 /// The connection server's own address.
 pub const CS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// Another connection server. A test that needs it tells its node the way there.
+pub const OTHER_CS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 pub const SWITCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
 /// The own address of the data server with this index in the map.
 pub const fn ds(index: u16) -> Ipv4Addr {
@@ -35,6 +37,7 @@ pub const fn ds(index: u16) -> Ipv4Addr {
 }
 
 pub const CS_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
+pub const OTHER_CS_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 pub const CLIENT_MAC: [u8; 6] = [2, 0, 0, 0, 1, 7];
 pub const fn ds_mac(index: u16) -> [u8; 6] {
     [2, 0, 0, 0, 0, 11u8.wrapping_add(index as u8)]

@@ -17,7 +17,7 @@ use nix::{
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::{
-    cluster::{CLUSTER, CS, ds},
+    cluster::{CLUSTER, CS, OTHER_CS, ds},
     network,
     segment::Segment,
 };
@@ -33,7 +33,7 @@ pub struct OwnHost {
 }
 
 /// Takes this thread, and the threads that it starts, into a new namespace. The cluster address, data servers 0 and 1,
-/// the connection server and [`LOCAL_CLIENT`] are local there, and every other client is reached through an interface
+/// both connection servers and [`LOCAL_CLIENT`] are local there, and every other client is reached through an interface
 /// that swallows all packets. Everything runs on one processor, so what is sent over the loopback has passed our
 /// program and TCP before the next packet is sent.
 pub fn own_host() -> OwnHost {
@@ -43,7 +43,7 @@ pub fn own_host() -> OwnHost {
     };
     stay_on_one_processor();
     unshare(CloneFlags::CLONE_NEWNET).expect("a namespace needs root");
-    network::set_up(&[CLUSTER, ds(0), ds(1), CS, LOCAL_CLIENT]);
+    network::set_up(&[CLUSTER, ds(0), ds(1), CS, OTHER_CS, LOCAL_CLIENT]);
     send_once();
     before
 }

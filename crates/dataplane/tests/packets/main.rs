@@ -8,6 +8,7 @@
 #![allow(clippy::type_complexity, reason = "the row of a table needs no name")]
 
 mod altered;
+mod at_once;
 mod blank;
 mod cluster;
 mod damage;

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::{
+    at_once::come_twice_at_once,
     connection_server::{
         find::claim::moved,
         http::{Connection, forwarded, get},
@@ -89,6 +90,50 @@ fn a_new_connection_begins() {
         let cookie = node.cookie(&client);
         let first = client.get(cookie).payload(get("/ds1/"));
         node.run(&first.frame()).expect(Tx, &[("cs_adopt", 1)]);
+    }
+}
+
+/// The counters of what may become of a first segment that has come twice at the same moment. It begins the connection,
+/// or is dropped because the other one does so at this moment, or goes as ADOPT once more because the other one has done
+/// so, or has a cookie that was used already when the entry was still the one before.
+const OF_TWO: [&str; 4] = [
+    "cs_adopt",
+    "cs_adopted_meanwhile",
+    "cs_adopt_again",
+    "cs_begun_before",
+];
+
+/// Two processors may handle copies of a first segment at the same moment. One of them begins the connection, also where
+/// the entry of an earlier connection on the same ports is replaced.
+#[test]
+fn of_two_copies_at_the_same_moment_one_begins_the_connection() {
+    const CONNECTIONS: usize = 200;
+    let node = Node::cs();
+    for has_entry in [false, true] {
+        let (clients, frames): (Vec<_>, Vec<_>) = (0..CONNECTIONS)
+            .map(|_| {
+                let earlier = Client::fresh();
+                if !has_entry {
+                    return (earlier, earlier.get(node.cookie(&earlier)).frame());
+                }
+                node.run(&earlier.get(node.cookie(&earlier)).frame())
+                    .expect(Tx, &[("cs_adopt", 1)]);
+                // So far ahead that no cookie makes it a packet of the earlier connection.
+                let isn = earlier.isn.wrapping_add(1 << 30);
+                let client = Client { isn, ..earlier };
+                (client, client.get(node.cookie(&client)).frame())
+            })
+            .unzip();
+        node.look();
+        come_twice_at_once(&node, &frames);
+        let counted = node.moved();
+        let of = |name: &str| counted.get(name).copied().unwrap_or(0);
+        let (begun, came) = (CONNECTIONS as u64, OF_TWO.iter().map(|name| of(name)).sum());
+        assert_eq!((of("cs_adopt"), 2 * begun), (begun, came), "{counted:?}");
+        for client in clients {
+            let entry = node.tcb(&client).unwrap();
+            assert_eq!(entry.request_seq, client.isn.wrapping_add(1));
+        }
     }
 }
 

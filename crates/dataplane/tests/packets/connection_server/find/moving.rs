@@ -3,7 +3,7 @@
 
 use baton_abi::{
     DATA_SERVER_DEAD, LCCP_ADOPT, LCCP_FLAG_RESUME, NO_DATA_SERVER, TCB_ADOPTING, TCB_AT_DOOR,
-    TCB_RESUMING,
+    TCB_RESUMING, TCB_WAITING,
 };
 use baton_dataplane::{Moving, Orphans, Step};
 
@@ -16,6 +16,9 @@ use crate::{
 };
 
 const VIA: Counted<'_> = &[("cs_move_via", 1)];
+const MOVED_ON: Counted<'_> = &[("cs_moved_on", 1)];
+const MISMATCH: Counted<'_> = &[("lccp_mismatch", 1)];
+const NOBODY: u16 = NO_DATA_SERVER as u16;
 
 /// A node, and a connection whose first data server drains and has sent some of the response to a request.
 fn busy() -> (Node, Orphans, Connection) {
@@ -97,11 +100,10 @@ fn once_the_next_has_it_they_go_straight() {
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
     let entry = connection.entry(&node);
-    let nobody = NO_DATA_SERVER as u16;
     let state = TCB_AT_DOOR as u8;
     assert_eq!(
         (entry.owner, entry.previous, entry.state),
-        (1, nobody, state)
+        (1, NOBODY, state)
     );
     step(&node, &orphans, moving, Step::Done, "cs_move_late");
 }
@@ -114,11 +116,10 @@ fn one_that_stays_goes_on_where_it_was() {
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
     let entry = connection.entry(&node);
-    let nobody = NO_DATA_SERVER as u16;
     let state = TCB_AT_DOOR as u8;
     assert_eq!(
         (entry.owner, entry.previous, entry.state),
-        (0, nobody, state)
+        (0, NOBODY, state)
     );
 }
 
@@ -167,6 +168,104 @@ fn that_the_next_one_has_nothing_yet_takes_nothing_back() {
         assert_eq!(connection.entry(&node), before);
         step(&node, &orphans, moving, Step::Orphaned, "cs_move_orphaned");
     }
+}
+
+/// Data server `from` says that it has handed the connection to `next` with this packet.
+fn says(node: &Node, connection: &Connection, from: u16, next: u16, packet: &Segment) -> Seen {
+    let message = moved(&connection.client, Some(short(ds(next))));
+    node.run(&node.said_by(from, &message, packet))
+}
+
+/// The entry's owner, the one before it, and its state.
+fn place(node: &Node, connection: &Connection) -> (u16, u16, u32) {
+    let entry = connection.entry(node);
+    (entry.owner, entry.previous, entry.state.into())
+}
+
+/// The request whose response is under way, and the client's next one.
+fn requests(node: &Node, connection: &Connection) -> [Segment; 2] {
+    let next = connection.data(get("/ds3/"));
+    let current = next.clone().seq(connection.entry(node).request_seq);
+    assert_ne!(current.seq, next.seq);
+    [current, next]
+}
+
+/// The last owner has the connection until it lets the response go. If the response ends there first, the client's next
+/// request may be a third data server's: the connection goes there, and nothing is left to be moved.
+#[test]
+fn a_later_request_takes_it_from_the_last_owner_to_a_third() {
+    // If the client has acknowledged more than with the request, it has something of the third data server's response.
+    for (acknowledged, waits) in [(0, TCB_ADOPTING | TCB_WAITING), (1000, 0)] {
+        let (node, orphans, mut connection, moving) = begun();
+        let [_, next] = requests(&node, &connection);
+        connection.send(&node, &next).expect(Tx, VIA);
+        connection.ack = connection.ack.wrapping_add(acknowledged);
+        node.run(&connection.empty().frame()).expect(Tx, VIA);
+        says(&node, &connection, 0, 2, &next).expect(Drop, MOVED_ON);
+        assert_eq!(place(&node, &connection), (2, NOBODY, TCB_AT_DOOR | waits));
+        for late in [Step::Done, Step::Back, Step::Orphaned] {
+            step(&node, &orphans, moving, late, "cs_move_late");
+        }
+        let known = Moving {
+            request_seq: connection.entry(&node).request_seq,
+            ..moving
+        };
+        step(&node, &orphans, known, Step::Done, "cs_move_late");
+        assert_eq!(place(&node, &connection), (2, NOBODY, TCB_AT_DOOR | waits));
+        if waits != 0 {
+            let seen = node.run(&next.frame());
+            let seen = seen.expect(Tx, &[("cs_adopt_again", 1)]);
+            assert_eq!(sent(&node, &seen).to, ds(2));
+        }
+    }
+}
+
+/// Only a later request shows that the response is over, and only the last owner knows of one. An older word of the last
+/// owner, or one of the next data server, ends no move. Nor does one that names the next data server: the connection
+/// goes there anyway.
+#[test]
+fn no_other_word_ends_the_move() {
+    let (node, orphans, connection, moving) = begun();
+    let [current, next] = requests(&node, &connection);
+    let before = connection.entry(&node);
+    for (from, to, packet) in [
+        (0, 2, &current),
+        (0, 1, &current),
+        (0, 1, &next),
+        (0, 0, &next),
+        (1, 2, &current),
+        (1, 2, &next),
+        (1, 0, &next),
+        (2, 0, &next),
+        (2, 1, &next),
+    ] {
+        says(&node, &connection, from, to, packet).expect(Drop, MISMATCH);
+        connection.is_unchanged(&node, &before);
+    }
+    goes_by_the_last(&node, &connection, &connection.empty());
+    step(&node, &orphans, moving, Step::Done, "cs_move_done");
+}
+
+/// The rest of a response is to come from the owner, and no other data server has the connection. The owner hands it on
+/// only with a later request: then the rest has been sent, and nothing is left to be resumed.
+#[test]
+fn a_later_request_ends_the_resuming() {
+    let (node, orphans, connection, moving) = begun();
+    step(&node, &orphans, moving, Step::Orphaned, "cs_move_orphaned");
+    let before = connection.entry(&node);
+    assert_eq!(
+        place(&node, &connection),
+        (1, NOBODY, TCB_AT_DOOR | TCB_RESUMING)
+    );
+    let [current, next] = requests(&node, &connection);
+    for (from, to, packet) in [(1, 2, &current), (0, 2, &next), (0, 1, &next)] {
+        says(&node, &connection, from, to, packet).expect(Drop, MISMATCH);
+        connection.is_unchanged(&node, &before);
+    }
+    says(&node, &connection, 1, 2, &next).expect(Drop, MOVED_ON);
+    let state = TCB_AT_DOOR | TCB_ADOPTING | TCB_WAITING;
+    assert_eq!(place(&node, &connection), (2, NOBODY, state));
+    assert_eq!(connection.entry(&node).request_seq, next.seq);
 }
 
 #[test]

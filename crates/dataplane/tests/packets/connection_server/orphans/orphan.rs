@@ -6,6 +6,7 @@ use baton_abi::{
 };
 
 use crate::{
+    at_once::come_twice_at_once,
     connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name},
     prelude::*,
     seen::Seen,
@@ -135,6 +136,36 @@ fn a_request_that_nobody_has_answered_goes_to_another() {
     assert_eq!((message.to, message.packet), (ds(1), again.packet()));
     assert_eq!(message.message, adopt(&connection.client));
     assert_eq!(connection.entry(&node).owner, 1);
+}
+
+/// Two processors may handle copies of the request at the same moment. One of them chooses the other data server, and the
+/// request is done there only.
+#[test]
+fn of_two_copies_at_the_same_moment_one_goes_to_another() {
+    const CONNECTIONS: usize = 200;
+    let node = node();
+    node.set_choices(HTTP_SERVICE, &[0; 3]);
+    let connections: Vec<_> = (0..CONNECTIONS)
+        .map(|_| Connection::open(&node, get("/")))
+        .collect();
+    kill_first(&node);
+    // The two others take turns, so that copies would go to different ones.
+    node.set_choices(HTTP_SERVICE, &[1, 2, 1]);
+    let frames: Vec<_> = connections
+        .iter()
+        .map(|connection| {
+            let first = connection.data(get("/"));
+            first.seq(connection.client.isn.wrapping_add(1)).frame()
+        })
+        .collect();
+    node.look();
+    come_twice_at_once(&node, &frames);
+    let counted = node.moved();
+    let of = |name: &str| counted.get(name).copied().unwrap_or(0);
+    assert_eq!(of("cs_orphan_adopt"), CONNECTIONS as u64, "{counted:?}");
+    // The other copy waits, or goes after the first.
+    let others = of("cs_orphan_waits") + of("cs_adopt_again");
+    assert_eq!(others, CONNECTIONS as u64, "{counted:?}");
 }
 
 /// Checks that the acknowledgement goes to the third data server, as an ADOPT that begins in the middle of a

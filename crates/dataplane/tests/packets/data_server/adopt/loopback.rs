@@ -358,7 +358,12 @@ pub fn send(node: &Node, message: &Message, packet: &Segment) {
 
 /// Sends an ADOPT in the name of data server 1.
 pub fn send_adopt_from_data_server(node: &Node, client: &Client, packet: &Segment) {
-    send_bytes_from(ds(1), node, &adopt(client), &packet.packet());
+    send_from(ds(1), node, &adopt(client), packet);
+}
+
+/// Sends what the node with this address says. The address must be one of the host's.
+pub fn send_from(from: Ipv4Addr, node: &Node, message: &Message, packet: &Segment) {
+    send_bytes_from(from, node, message, &packet.packet());
 }
 
 fn send_bytes(node: &Node, message: &Message, packet: &[u8]) {

@@ -3,17 +3,20 @@
 
 use std::{
     io::{ErrorKind, Read as _},
-    net::TcpStream,
+    net::{Ipv4Addr, TcpStream},
     os::fd::AsRawFd as _,
     thread::sleep,
     time::{Duration, Instant},
 };
 
-use baton_abi::{RouteKey, SERVICE_PATHS};
+use baton_abi::{DataServer, RouteKey, SERVICE_PATHS};
 use baton_wire::{Message, Refusal, ShortAddress};
 use libbpf_rs::MapCore as _;
 
-use crate::{data_server::handover::leave::but_echo, prelude::*};
+use crate::{
+    data_server::{agent::reader::send_in, handover::leave::but_echo},
+    prelude::*,
+};
 
 pub const LET_IN: Counted<'_> = &[("ds_door_request", 1), ("ds_forwarded", 1)];
 /// The counter of a request that comes again after its connection has gone with it: it is sent there once more.
@@ -206,6 +209,66 @@ pub fn follows(live: &Live, packet: &Segment) {
     };
     assert_eq!(follows.message, forward);
     assert_eq!(follows.packet, packet.packet());
+}
+
+/// Returns an ADOPT that repeats another one, and names this connection server.
+fn adopt_again_for(asker: Ipv4Addr, client: &Client) -> Message {
+    let mut message = adopt_again(client, 0, None);
+    if let Message::AdoptAgain { asker: named, .. } = &mut message {
+        *named = Some(short(asker));
+    }
+    message
+}
+
+/// A request that comes again goes on in an ADOPT that names the connection server that has sent it now: the one by which
+/// the connection came before may be dead, and would not hear of a refusal. If it is not known who has sent it, the ADOPT
+/// names that one all the same.
+#[test]
+fn a_request_that_comes_again_names_who_has_sent_it() {
+    let _host = own_host();
+    let live = owned();
+    let way = DataServer {
+        ifindex: Wire::interface(),
+        ..peer(OTHER_CS_MAC)
+    };
+    live.node.data_server().set_peer(OTHER_CS, &way).unwrap();
+    let request = request(&live, ELSEWHERE);
+    goes_with(&live, &request);
+    let says = |from, message: &Message| send_from(from, &live.node, message, &request);
+    let forwarded_by = |from| says(from, &forward(&live.client));
+    let followed = Message::Forward {
+        flow: flow(&live.client),
+        next: None,
+        attempt: 1,
+    };
+    let other = adopt_again_for(OTHER_CS, &live.client);
+    // Who has sent the request, and the connection server that is told where its connection is.
+    let cases: [(&str, &dyn Fn(), _); 8] = [
+        ("the same", &|| forwarded_by(CS), Some(CS)),
+        ("another", &|| forwarded_by(OTHER_CS), Some(OTHER_CS)),
+        ("the agent", &|| send_in(&live, &request), None),
+        ("another", &|| forwarded_by(OTHER_CS), Some(OTHER_CS)),
+        ("its client", &|| send_plain(&request), Some(CS)),
+        ("a data server", &|| says(ds(1), &followed), None),
+        ("one for another", &|| says(ds(1), &other), Some(OTHER_CS)),
+        ("the same", &|| forwarded_by(CS), Some(CS)),
+    ];
+    for (name, comes, told) in cases {
+        comes();
+        live.expect(AGAIN);
+        if let Some(told) = told {
+            let mac = if told == CS { CS_MAC } else { OTHER_CS_MAC };
+            let message = live.message_to(told, mac).message;
+            let is_moved = matches!(message, Message::Moved { .. });
+            assert!(is_moved, "{name}: {message:?}");
+        }
+        let adopts = live.message_to(ds(1), ds_mac(1)).message;
+        let Message::AdoptAgain { asker, .. } = adopts else {
+            panic!("{name}: {adopts:?}");
+        };
+        assert_eq!(asker, Some(short(told.unwrap_or(CS))), "{name}");
+    }
+    live.nothing_sent();
 }
 
 /// A request for another data server is withheld as long as the response before it is not written or not acknowledged.

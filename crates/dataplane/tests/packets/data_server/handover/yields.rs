@@ -16,6 +16,8 @@ use crate::{data_server::door::owner::LET_IN, prelude::*};
 const WAITS: Duration = Duration::from_millis(10);
 /// More than that, with room for a busy machine.
 const SETTLED: Duration = Duration::from_millis(20);
+/// `MOVED_BEHIND` of bpf/abi/lccp.h.
+const MOVED_BEHIND: u64 = 1;
 const CLOSED: Counted<'_> = &[("ds_forwarded", 1), ("ds_yield_closed", 1)];
 
 /// Returns the ACK that the connection server's daemon makes.
@@ -131,6 +133,69 @@ fn it_waits_after_a_packet_that_came_straight() {
         live.expect(&[("ds_yielded", 1)]);
         goes(&live, &live.ack());
         return;
+    }
+}
+
+/// Checks that the connection server is told that data server 1 has the connection, and that this packet lies behind what
+/// the connection went with; and that the packet goes there in FORWARD.
+#[track_caller]
+fn follows_behind(live: &Live, packet: &Segment) {
+    live.expect(&[("ds_door_followed", 1)]);
+    let told = live.message_to(CS, CS_MAC);
+    let Message::Moved {
+        flow: of,
+        tcb,
+        next,
+        ..
+    } = told.message
+    else {
+        panic!("{told:?}");
+    };
+    let next_server = Some(short(ds(1)));
+    assert_eq!((of, next), (flow(&live.client), next_server));
+    let went_with = packet.seq.wrapping_sub(1);
+    let behind = MOVED_BEHIND << 32 | u64::from(went_with);
+    assert_eq!(tcb.resume, behind);
+    let follows = live.message_to(ds(1), ds_mac(1));
+    let forward = Message::Forward {
+        flow: flow(&live.client),
+        next: None,
+        attempt: 1,
+    };
+    assert_eq!(
+        (follows.message, follows.packet),
+        (forward, packet.packet())
+    );
+}
+
+/// No request goes with a response, so none is sent on as ADOPT: the other data server has the connection in the middle
+/// of the response, and the next request waits there for the response's end. It is sent on in FORWARD, whoever has sent
+/// it here and however often it comes.
+#[test]
+fn the_next_request_follows_and_is_not_adopted() {
+    let _host = own_host();
+    for by_client in [false, true] {
+        let live = Live::answering();
+        say(&live, Some(1));
+        live.expect(&[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+        thread::sleep(SETTLED);
+        if by_client {
+            live.forward(&live.ack());
+        } else {
+            say(&live, Some(1));
+        }
+        live.expect(&[("ds_yielded", 1)]);
+        goes(&live, &live.ack());
+        let request = live.request();
+        for _ in 0..2 {
+            live.forward(&request);
+            follows_behind(&live, &request);
+            send_plain(&request);
+            follows_behind(&live, &request);
+        }
+        live.forward(&live.ack());
+        follows_behind(&live, &live.ack());
+        live.nothing_sent();
     }
 }
 
