@@ -136,7 +136,7 @@ impl Daemon {
         {
             self.resume.tell_heads(server)?;
             Routing::default().prepare(&mut self.host).await?;
-            let rules = self.slow_path.reader();
+            let rules = self.current_rules.reader();
             self.resume.serve(resumable, server, rules)?;
             self.tables.set_resume_port(self.resume.port);
             self.tables.write_settings(&self.dataplane, &self.local)?;
@@ -158,7 +158,7 @@ impl Daemon {
         {
             let agent = match server.agent.take() {
                 Some(agent) => agent,
-                None => agent::Running::start(maps, &self.local, &self.slow_path)?,
+                None => agent::Running::start(maps, &self.local, &self.current_rules)?,
             };
             agent.serve(self.tables.served(&routed));
             if (routed.iter()).any(|(_, service)| service.dispatcher.is_some()) {
@@ -175,7 +175,7 @@ impl Daemon {
         }
         if roles.is_ds() && !roles.is_cs() {
             self.tables
-                .write_routes(&self.dataplane, &routed, &self.slow_path, &self.local)?;
+                .write_routes(&self.dataplane, &routed, &self.current_rules, &self.local)?;
         }
         if roles.is_switch() {
             self.tables.assign_slots(now, &addresses)?;
@@ -199,8 +199,12 @@ impl Daemon {
             self.tables.write_all_again();
             self.assign_all()?;
             let services = services_with_places(self.local.config.services.iter())?;
-            self.tables
-                .write_routes(&self.dataplane, &services, &self.slow_path, &self.local)?;
+            self.tables.write_routes(
+                &self.dataplane,
+                &services,
+                &self.current_rules,
+                &self.local,
+            )?;
         } else {
             self.assign_all()?;
         }

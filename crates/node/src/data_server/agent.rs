@@ -25,8 +25,8 @@ use tokio::sync::watch;
 use crate::{
     connection_server::segments::{Known, Segments},
     data_server::{
+        current_rules::{CurrentRules, RuleReader},
         early_packets, empty_ack,
-        slow_path::{RuleReader, SlowPath},
     },
     dispatcher::client::{DispatcherThread, Question},
     local_node::LocalNode,
@@ -56,13 +56,17 @@ pub struct Running {
 
 impl Running {
     /// Starts the agent. Its frames come in by the node's interface.
-    pub fn start(server: &DataServer, local: &LocalNode, judge: &SlowPath) -> Result<Self> {
+    pub fn start(
+        server: &DataServer,
+        local: &LocalNode,
+        current_rules: &CurrentRules,
+    ) -> Result<Self> {
         let link = &local.link;
         let (services, watch) = watch::channel(HashSet::new());
         let here = Arc::new(Here {
             reading: server.reading(link.index)?,
             mac: link.mac,
-            rules: judge.reader(),
+            rules: current_rules.reader(),
             served: Mutex::default(),
             leaving: Mutex::new(()),
             segments: Segments::open()?,

@@ -4,6 +4,7 @@
 pub mod address_translation;
 pub mod agent;
 pub mod containers;
+pub mod current_rules;
 pub mod deconfigured;
 pub mod document_root;
 pub mod door_tallies;
@@ -12,7 +13,6 @@ pub mod empty_ack;
 pub mod health_checks;
 pub mod idle_handover;
 pub mod mptcp_relay;
-pub mod slow_path;
 
 use baton_net::Connections;
 

@@ -32,7 +32,7 @@ use tokio::{
 use tracing::debug;
 
 use crate::{
-    data_server::slow_path::{RuleReader, RuleSet},
+    data_server::current_rules::{RuleReader, RuleSet},
     local_node::LocalNode,
     locked::locked,
     logging::complaints::Complaints,

@@ -7,7 +7,7 @@ use baton_agent::Ends;
 use baton_core::rules::Request;
 use baton_dataplane::OwnPools;
 
-use crate::data_server::slow_path::RuleReader;
+use crate::data_server::current_rules::RuleReader;
 
 /// Judges requests of resumed responses by this data server's own tables.
 pub struct Admission {

@@ -31,7 +31,7 @@ use tokio::{
 };
 use tracing::debug;
 
-use crate::{data_server::slow_path::RuleReader, logging::logged, peers::sealing};
+use crate::{data_server::current_rules::RuleReader, logging::logged, peers::sealing};
 use admission::Admission;
 use agent::Serving;
 pub use counts::Counts;

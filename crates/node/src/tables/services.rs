@@ -33,7 +33,7 @@ use super::{
     routing_of,
 };
 use crate::{
-    data_server::slow_path::{RuleSet, SlowPath},
+    data_server::current_rules::{CurrentRules, RuleSet},
     local_node::LocalNode,
     peers::keys::key_ring,
     places::{Placed, endpoint},
@@ -82,13 +82,13 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes the maps hold exactly the pools and routes of these services, and gives the judge the routes'
-    /// conditions.
+    /// Makes the maps hold exactly the pools and routes of these services, and makes rules of the same routes, with
+    /// their conditions, the current ones.
     pub fn write_routes(
         &mut self,
         dataplane: &Dataplane,
         services: &[Placed<'_>],
-        judge: &SlowPath,
+        current_rules: &CurrentRules,
         local: &LocalNode,
     ) -> Result<()> {
         let mut dispatchers = HashMap::new();
@@ -124,8 +124,8 @@ impl Tables {
                     .collect::<Result<_>>()?,
             });
         }
-        // The judge must know a service before it is asked about it; to know more does no harm.
-        judge.follow(RuleSet {
+        // The rules must know a service before somebody asks about it; to know more does no harm.
+        current_rules.replace(RuleSet {
             rules: routes::rules(&targets),
             leads: routes::leads(&targets),
             dispatchers,

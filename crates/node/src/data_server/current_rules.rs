@@ -1,5 +1,5 @@
-//! The rules by which this node's daemon judges requests, and what it needs to ask dispatchers on other nodes. A new
-//! configuration replaces both as a whole.
+//! The rules of the current configuration, by which the daemon itself judges requests, and what it needs to ask
+//! dispatchers on other nodes. A new configuration replaces both as a whole.
 
 use std::{
     collections::HashMap,
@@ -51,13 +51,13 @@ impl RuleSet {
     }
 }
 
-/// The daemon's handle to the rule set: replaces it, and hands out readers of it.
+/// The rule set of the current configuration, if there was one yet: the daemon replaces it, and others read it.
 #[derive(Default)]
-pub struct SlowPath(Arc<Mutex<Option<Arc<RuleSet>>>>);
+pub struct CurrentRules(Arc<Mutex<Option<Arc<RuleSet>>>>);
 
-impl SlowPath {
+impl CurrentRules {
     /// Replaces the rule set.
-    pub fn follow(&self, rule_set: RuleSet) {
+    pub fn replace(&self, rule_set: RuleSet) {
         *locked(&self.0) = Some(Arc::new(rule_set));
     }
 
@@ -67,7 +67,7 @@ impl SlowPath {
     }
 }
 
-/// A reader of the [`SlowPath`]'s rule set: says where a request is to go.
+/// A reader of the [`CurrentRules`]'s rule set: says where a request is to go.
 #[derive(Clone)]
 pub struct RuleReader(Arc<Mutex<Option<Arc<RuleSet>>>>);
 
