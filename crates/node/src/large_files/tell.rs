@@ -28,39 +28,12 @@ impl Daemon {
             return;
         };
         let own = self.local.address;
-        let judges: Vec<Ipv4Addr> = self.judges().collect();
-        self.tell_nodes(&judges, Topic::Sizes, &text);
-        if judges.contains(&own) {
+        let nodes: Vec<Ipv4Addr> = self.nodes_that_judge().collect();
+        self.tell_nodes(&nodes, Topic::Sizes, &text);
+        if nodes.contains(&own) {
             // A node tells itself without the network.
             self.hear_sizes(own, &text);
         }
-    }
-
-    /// Tells all connection servers this text.
-    pub(crate) fn tell_fronts(&mut self, topic: Topic, text: &[u8]) {
-        let fronts: Vec<Ipv4Addr> = (self.local.config.connection_servers())
-            .filter_map(|node| node.address.ipv4())
-            .collect();
-        self.tell_nodes(&fronts, topic, text);
-    }
-
-    /// Tells this text to these nodes, except this one. They must be nodes that judge requests, because no others are
-    /// ever told anything.
-    fn tell_nodes(&mut self, nodes: &[Ipv4Addr], topic: Topic, text: &[u8]) {
-        let own = self.local.address;
-        let all: Vec<Ipv4Addr> = self.judges().filter(|node| *node != own).collect();
-        self.streams.tell_only(&all);
-        for node in nodes.iter().filter(|node| **node != own) {
-            self.streams.tell(*node, topic, text);
-        }
-    }
-
-    /// The nodes that judge requests: connection servers, and data servers that are to know what is large.
-    fn judges(&self) -> impl Iterator<Item = Ipv4Addr> {
-        let config = &self.local.config;
-        (config.nodes.iter())
-            .filter(|node| config.routes_by_size(node))
-            .filter_map(|node| node.address.ipv4())
     }
 
     /// Takes note of what is large at a data server, as that has told.

@@ -1,5 +1,5 @@
 //! What a node knows of the others: whether they live, how far their clocks are off, which version of LCCP they speak,
-//! and which keys it shares with them.
+//! and which keys it shares with them; and how its daemon reaches theirs.
 
 pub mod clocks;
 pub mod heartbeat;
@@ -8,6 +8,7 @@ pub mod liveness;
 pub mod messenger;
 pub mod retransmission;
 pub mod sealing;
+pub mod streams;
 pub mod versions;
 
 use baton_core::{Moment, liveness::Liveness, membership::Membership};

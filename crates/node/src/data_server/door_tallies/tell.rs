@@ -40,7 +40,7 @@ impl Daemon {
         let (pools, routes) = self.counted_here()?;
         let incarnation = incarnation(server)?;
         let text = Tallies::new(incarnation, all, pools, routes).write();
-        self.tell_fronts(Topic::Tallies, &text);
+        self.tell_connection_servers(Topic::Tallies, &text);
         self.door_tallies.last = all;
         Ok(())
     }
