@@ -19,9 +19,7 @@ use crate::reading::field::Parsed;
 use crate::reading::problem::Problem;
 use crate::reading::report::Report;
 use crate::sections::node::{self, Node, Roles};
-use crate::service::policy::Policy;
 use crate::service::{self, Nodes, Service};
-use crate::values::members::Members;
 use crate::values::name::NodeName;
 use members::{find, members, serves, unknown_node};
 
@@ -67,7 +65,8 @@ pub(crate) fn check(
         .map(|service| routes::targets(report, service))
         .collect();
     families(report, &nodes, &services, &members);
-    weights(report, &nodes, &services, &members);
+    weights::warn_all_zero(report, &nodes, &services, &members);
+    some_service(report, &nodes, &services);
 
     let services: Option<Vec<Service>> = services
         .into_iter()
@@ -215,35 +214,8 @@ fn families(
     }
 }
 
-fn weights(
-    report: &mut Report<'_>,
-    nodes: &[node::Draft],
-    services: &[service::Draft],
-    members: &[Nodes],
-) {
-    let idle = |members: &Option<Members>| {
-        let weightless = |name| find(nodes, name).is_some_and(|node| node.weight == Some(0));
-        members
-            .as_ref()
-            .is_some_and(|members| members.iter().all(weightless))
-    };
-    for (service, members) in services.iter().zip(members) {
-        let weighted = |policy| policy == Some(Policy::Weighted);
-        if weighted(service.policy()) && idle(&members.own) {
-            report.warning(service.header.clone(), weightless("service"));
-        }
-        for (pool, members) in service.pools.iter().zip(&members.pools) {
-            let policy = (service.policy()).and_then(|of_service| pool.policy.clone_or(of_service));
-            // A pool that has nodes and policy from its service has been reported with the service.
-            let inherits = matches!(
-                (&pool.nodes, &pool.policy),
-                (Parsed::Absent, Parsed::Absent)
-            );
-            if weighted(policy) && idle(members) && !inherits {
-                report.warning(pool.header.clone(), weightless("pool"));
-            }
-        }
-    }
+/// Warns if there is no service. A cluster with an I/O server needs none.
+fn some_service(report: &mut Report<'_>, nodes: &[node::Draft], services: &[service::Draft]) {
     let has_io = nodes
         .iter()
         .any(|node| node.has(Roles::is_io) == Some(true));
@@ -256,11 +228,4 @@ fn weights(
             ),
         );
     }
-}
-
-fn weightless(whose: &str) -> Problem {
-    Problem::new(
-        format!("every data server of this {whose} has weight 0: it takes no new connections"),
-        "raise the weight of one",
-    )
 }
