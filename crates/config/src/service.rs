@@ -176,12 +176,7 @@ impl Draft {
     pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawService>) -> Self {
         let header = raw.span();
         let raw = raw.into_inner();
-        let missing = |key: &str, example: &str| {
-            Problem::new(
-                format!("this service has no {key}"),
-                format!("add {key} = {example}"),
-            )
-        };
+        let missing = |key, example| Problem::missing("this service", key, example);
         let name = parse(report, "name", raw.name, |text| text.parse()).required(
             report,
             header.clone(),

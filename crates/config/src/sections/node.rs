@@ -159,12 +159,7 @@ impl Draft {
     pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawNode>) -> Self {
         let header = raw.span();
         let raw = raw.into_inner();
-        let missing = |key: &str, example: &str| {
-            Problem::new(
-                format!("this node has no {key}"),
-                format!("add {key} = {example}"),
-            )
-        };
+        let missing = |key, example| Problem::missing("this node", key, example);
         let name = parse(report, "name", raw.name, |text| text.parse()).required(
             report,
             header.clone(),

@@ -39,12 +39,7 @@ impl Draft {
             Parsed::Absent => return Parsed::Absent,
             Parsed::Wrong => return Parsed::Wrong,
         };
-        let missing = |key: &str, example: &str| {
-            Problem::new(
-                format!("large has no {key}"),
-                format!("add {key} = {example}"),
-            )
-        };
+        let missing = |key, example| Problem::missing("large", key, example);
         let at = || Some(header.clone());
         let pool = parse(report, "pool", raw.pool, |text| text.parse::<PoolName>()).required(
             report,

@@ -47,7 +47,7 @@ impl Draft {
         let name = parse(report, "name", raw.name, |text| text.parse()).required(
             report,
             header.clone(),
-            || Problem::new("this pool has no name", "add name = \"…\""),
+            || Problem::missing("this pool", "name", "\"…\""),
         );
         Self {
             header,

@@ -15,41 +15,36 @@ pub fn register(registry: &mut Registry, status: &Status) {
         let row = move |of: &Channel| (vec![("node", of.node.clone())], value(of));
         forwarding.channels.iter().map(row)
     };
-    gauges(
-        registry,
+    let mut gauge = |name, help, value| gauges(registry, name, help, channels(value));
+    gauge(
         "channel_up",
         "1 if the channel to the node is up",
-        channels(|channel| channel.up.into()),
+        |channel| channel.up.into(),
     );
-    gauges(
-        registry,
+    gauge(
         "channel_connections",
         "Connections on the channel",
-        channels(|channel| channel.connections),
+        |channel| channel.connections,
     );
-    gauges(
-        registry,
+    gauge(
         "channel_stalled",
         "Connections with data to send but no credit",
-        channels(|channel| channel.stalled),
+        |channel| channel.stalled,
     );
-    gauges(
-        registry,
+    gauge(
         "channel_credit_bytes",
         "Bytes that all connections together may still send (sum of L_s - A_s)",
-        channels(|channel| channel.credit),
+        |channel| channel.credit,
     );
-    gauges(
-        registry,
+    gauge(
         "channel_buffered_bytes",
         "Bytes received but not read yet",
-        channels(|channel| channel.buffered),
+        |channel| channel.buffered,
     );
-    gauges(
-        registry,
+    gauge(
         "channel_queued_bytes",
         "Bytes that wait to be sent",
-        channels(|channel| channel.queued),
+        |channel| channel.queued,
     );
     gauges(
         registry,
@@ -63,29 +58,20 @@ pub fn register(registry: &mut Registry, status: &Status) {
         "1 for each port that another program on the I/O server's host uses",
         forwarding.taken.iter().map(missed),
     );
-    counters(
-        registry,
-        "channel_made",
-        "Connections made",
-        channels(|channel| channel.made),
-    );
-    counters(
-        registry,
+    let mut counter = |name, help, value| counters(registry, name, help, channels(value));
+    counter("channel_made", "Connections made", |channel| channel.made);
+    counter(
         "channel_stalls",
         "Times that a connection had data to send but no credit",
-        channels(|channel| channel.stalls),
+        |channel| channel.stalls,
     );
-    counters(
-        registry,
-        "channel_sent_bytes",
-        "Bytes sent to the node",
-        channels(|channel| channel.bytes_sent),
-    );
-    counters(
-        registry,
+    counter("channel_sent_bytes", "Bytes sent to the node", |channel| {
+        channel.bytes_sent
+    });
+    counter(
         "channel_received_bytes",
         "Bytes received from the node",
-        channels(|channel| channel.bytes_received),
+        |channel| channel.bytes_received,
     );
 }
 
