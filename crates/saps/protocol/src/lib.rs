@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
+mod calls;
 mod channel;
 mod choice;
 mod connection;
@@ -32,6 +33,7 @@ mod inbox;
 mod lanes;
 pub mod ports;
 mod receive;
+mod transmit;
 pub mod wire;
 
 pub use channel::{Channel, HELLO_PATIENCE};
