@@ -16,11 +16,11 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::answer::{self, Answer};
-use super::delivery::{SOON, given_up, see_received, send};
+use super::delivery::{Outcome, SOON, given_up, see_received, send};
 use super::keeping::Given;
+use super::program::Program;
 use super::store::Store;
 use super::verdict::{Extent, LONGEST, Verdict, hide_http2, judge, requests};
-use super::{Outcome, Program};
 use crate::client::Ends;
 use crate::position;
 

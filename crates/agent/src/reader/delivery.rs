@@ -8,8 +8,8 @@ use baton_abi::TcbKey;
 use tokio::time::{Instant, sleep};
 
 use super::keeping::{Given, Keeping, State};
+use super::program::Program;
 use super::store::{Left, Store};
-use super::{Outcome, Program};
 
 /// The first pause between two tries.
 pub(super) const SOON: Duration = Duration::from_millis(1);
@@ -23,6 +23,12 @@ const PROBES: usize = 8;
 /// The pause after these packets. As many follow with this pause, in case that a data server could not be asked, or that
 /// another connection server has taken over meanwhile.
 const PROBES_AGAIN: Duration = Duration::from_secs(10);
+
+/// What has become of a connection.
+pub(super) enum Outcome {
+    Given,
+    Answered,
+}
 
 /// Sends in what an earlier process kept of a connection.
 pub(super) async fn see_left(left: Left, program: Arc<dyn Program>, store: Arc<Store>) {

@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use self::connection::read;
-use self::delivery::see_left;
+use self::delivery::{Outcome, see_left};
 pub use self::program::{Lead, Program, Route};
 pub use self::store::Store;
 use crate::client::{Ends, Services};
@@ -57,12 +57,6 @@ baton_core::shared_counters! {
         /// Accepted connections that ended before their request was whole, or broke.
         failed,
     }
-}
-
-/// What has become of a connection.
-enum Outcome {
-    Given,
-    Answered,
 }
 
 /// The listener for connections whose requests are to be read, and what serves them.
