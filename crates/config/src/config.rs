@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::num::NonZeroU16;
 use std::path::Path;
 
 use crate::reading::document::{self, Document};
@@ -161,13 +160,6 @@ impl Config {
     /// which the service lists them.
     pub fn data_servers_of<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = &'a Node> {
         (service.data_servers().into_iter()).filter_map(|name| self.node_named(name.as_str()))
-    }
-
-    /// The service that clients reach at this address and port.
-    pub fn service_at(&self, address: ClusterAddress, port: NonZeroU16) -> Option<&Service> {
-        self.services
-            .iter()
-            .find(|service| service.address == address && service.port == port)
     }
 
     /// Every cluster address once, in ascending order.

@@ -81,7 +81,7 @@ proptest! {
         }
         if let Ok(path) = text.parse::<PathPrefix>() {
             prop_assert!(text.starts_with('/') && text.len() <= 120);
-            prop_assert_eq!(path.as_str(), text);
+            prop_assert_eq!(path.to_string(), text);
         }
     }
 

@@ -115,11 +115,6 @@ impl HealthCheck {
         }
     }
 
-    /// The verdict now.
-    pub fn verdict(&self) -> Health {
-        self.verdict
-    }
-
     fn conclude(&mut self, now: Moment, started: Moment, result: Result<(), String>) {
         self.phase = Phase::Waiting {
             due: now.max(started + self.settings.interval),
@@ -203,7 +198,7 @@ mod tests {
     fn rise_and_fall_are_counted_from_every_verdict() {
         let mut check = check(2, 3);
         assert_eq!(round(&mut check, Ok(())), None);
-        assert_eq!(check.verdict(), Health::Unknown);
+        assert_eq!(check.verdict, Health::Unknown);
         assert_eq!(round(&mut check, Ok(())), Some(Health::Passing));
         for _ in 0..2 {
             assert_eq!(round(&mut check, refused()), None);
@@ -245,7 +240,7 @@ mod tests {
         };
         assert_eq!(reason.as_deref(), Some("no answer within 500ms"));
         check.handle_result(at(501), probe, Ok(()));
-        assert_eq!(check.verdict(), Health::Failing);
+        assert_eq!(check.verdict, Health::Failing);
         assert_eq!(check.poll(at(999)), None);
         assert!(matches!(check.poll(at(1000)), Some(Action::Start(next)) if next != probe));
     }

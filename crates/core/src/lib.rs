@@ -37,7 +37,6 @@ pub mod mid_response_handover;
 pub mod migration;
 pub mod operator_order;
 pub mod policy;
-pub mod repeats;
 pub mod resume;
 pub mod routes;
 pub mod rules;

@@ -76,7 +76,7 @@ impl LccpSocket {
             empty: AtomicU64::new(0),
             opened: Instant::now(),
         };
-        socket.make_room(Self::ROOM)?;
+        socket.make_room()?;
         Ok(socket)
     }
 
@@ -110,13 +110,13 @@ impl LccpSocket {
             ))
     }
 
-    /// Makes room for `bytes` of packets that wait to be read, beyond what `net.core.rmem_max` allows. Each packet
-    /// takes about four kilobytes, however short it is.
+    /// Makes room for [`Self::ROOM`] bytes of packets that wait to be read, beyond what `net.core.rmem_max` allows. Each
+    /// packet takes about four kilobytes, however short it is.
     ///
     /// # Errors
     /// [`Error::System`] without CAP_NET_ADMIN.
-    fn make_room(&self, bytes: usize) -> Result<()> {
-        setsockopt(self.socket.get_ref(), RcvBufForce, &bytes)
+    fn make_room(&self) -> Result<()> {
+        setsockopt(self.socket.get_ref(), RcvBufForce, &Self::ROOM)
             .map_err(io::Error::from)
             .map_err(Error::system("give a raw socket a larger receive buffer"))
     }

@@ -27,13 +27,6 @@ impl Offloads {
     pub fn takes_tags_off(&self) -> bool {
         self.0.contains("rx-vlan-hw-parse")
     }
-
-    /// Whether packets leave the kernel without their TCP checksum.
-    pub fn transmit_checksum(&self) -> bool {
-        ["tx-checksum-ip-generic", "tx-checksum-ipv4"]
-            .iter()
-            .any(|name| self.0.contains(*name))
-    }
 }
 
 /// The features that are switched on at an interface. Must be called within a tokio runtime.

@@ -29,8 +29,7 @@ pub enum Reason {
     Status(u16),
     /// The server's answer is not HTTP/1, or its header is too long.
     NotHttp(&'static str),
-    /// An address translation leads connections to another network namespace or machine. Only [`probe_here`] finds
-    /// this.
+    /// An address translation leads connections to another network namespace or machine.
     Elsewhere(SocketAddr),
 }
 
@@ -49,32 +48,19 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Makes one attempt, from the start of the connection to the end of the answer's header, however long that takes.
-///
-/// # Errors
-/// The reason why the server did not pass.
-pub async fn probe(target: SocketAddr, probe: &Probe) -> Result<(), Reason> {
-    exchange(connect(target).await?, probe).await
-}
-
 /// Probes a server that must be on this host, at an address of this host: its end of the connection must be a socket of
-/// this network namespace.
+/// this network namespace. This is one attempt, from the start of the connection to the end of the answer's header,
+/// however long that takes.
 ///
 /// # Errors
 /// The reason why the server did not pass.
 pub async fn probe_here(target: SocketAddr, probe: &Probe) -> Result<(), Reason> {
-    let stream = connect(target).await?;
+    let stream = TcpStream::connect(target)
+        .await
+        .map_err(Reason::Connection)?;
     here::check(&stream, target).await?;
-    exchange(stream, probe).await
-}
-
-async fn exchange(stream: TcpStream, probe: &Probe) -> Result<(), Reason> {
     match probe {
         Probe::Tcp => Ok(()),
         Probe::Http(get) => get.exchange(stream).await,
     }
-}
-
-async fn connect(target: SocketAddr) -> Result<TcpStream, Reason> {
-    TcpStream::connect(target).await.map_err(Reason::Connection)
 }

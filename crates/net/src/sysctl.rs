@@ -53,11 +53,6 @@ impl Sysctl {
         Self("net/ipv4/fwmark_reflect".into())
     }
 
-    /// The setting for SYN cookies: 0 off, 1 under pressure, 2 always.
-    pub fn tcp_syncookies() -> Self {
-        Self("net/ipv4/tcp_syncookies".into())
-    }
-
     /// The setting whether sockets may use MPTCP.
     pub fn mptcp_enabled() -> Self {
         Self("net/mptcp/enabled".into())

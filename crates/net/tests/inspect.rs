@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use baton_net::listeners::{Listener, listeners};
-use baton_net::offload::offloads;
+use baton_net::offload::{Offloads, offloads};
 use baton_net::queues::{Queues, queues};
 use baton_net::{Netlink, who_has};
 use common::{Namespace, may_run};
@@ -64,7 +64,7 @@ fn an_adapter_and_its_offloads() {
         );
 
         let found = offloads("veth0").await.unwrap();
-        assert!(found.transmit_checksum() && !found.large_receive());
+        assert!(found != Offloads::default() && !found.large_receive());
         assert!(offloads("eth9").await.is_err());
         // A veth has separate queues for receiving and sending.
         assert_eq!(queues("veth0").await.unwrap(), Queues::default());

@@ -5,7 +5,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use baton_net::probe::{Get, Probe, Reason, probe};
+use baton_net::probe::{Get, Probe, Reason, probe_here};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -33,7 +33,7 @@ async fn against(pieces: &'static [&'static str]) -> Result<(), Reason> {
             tokio::task::yield_now().await;
         }
     });
-    let outcome = probe(address, &get(address)).await;
+    let outcome = probe_here(address, &get(address)).await;
     server.await.unwrap();
     outcome
 }
@@ -87,17 +87,17 @@ async fn a_header_without_end() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nX: ").await;
         while stream.write_all(&[b'a'; 4096]).await.is_ok() {}
     });
-    let outcome = probe(address, &get(address)).await;
+    let outcome = probe_here(address, &get(address)).await;
     assert!(matches!(outcome, Err(Reason::NotHttp(_))), "{outcome:?}");
 }
 
 #[tokio::test]
 async fn connections() {
     let (listener, address) = listen().await;
-    assert!(probe(address, &Probe::Tcp).await.is_ok());
+    assert!(probe_here(address, &Probe::Tcp).await.is_ok());
     drop(listener);
     for what in [Probe::Tcp, get(address)] {
-        let Err(Reason::Connection(error)) = probe(address, &what).await else {
+        let Err(Reason::Connection(error)) = probe_here(address, &what).await else {
             panic!("nobody listens")
         };
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);

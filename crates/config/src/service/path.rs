@@ -20,11 +20,6 @@ pub struct PathPrefix {
 }
 
 impl PathPrefix {
-    /// The prefix as it stands in the file.
-    pub fn as_str(&self) -> &str {
-        &self.written
-    }
-
     /// The prefix in the canonical spelling of paths ([`Path`]), followed by its query, if it has one, as it was
     /// written. Targets in the canonical spelling are compared with it.
     pub fn spelled(&self) -> &[u8] {
@@ -83,6 +78,7 @@ impl Hash for PathPrefix {
     }
 }
 
+/// Displays the prefix as it stands in the file.
 impl fmt::Display for PathPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.written)
@@ -167,7 +163,7 @@ mod tests {
     fn prefixes_are_kept_as_they_are() {
         let longest = format!("/{}", "a".repeat(119));
         for good in ["/", "//", "/Images/", "/a%20b?c=*", "/~a/\"<>", &longest] {
-            assert_eq!(PathPrefix::from_str(good).unwrap().as_str(), good);
+            assert_eq!(PathPrefix::from_str(good).unwrap().written, good);
         }
         let longer = longest + "a";
         for bad in [

@@ -164,16 +164,11 @@ impl Membership {
         }
     }
 
-    /// The next event up to `now`. To be called until it returns `None`: after every other call, and at
-    /// [`Membership::next_timeout`].
+    /// The next event up to `now`. To be called until it returns `None`: after every other call, and now and
+    /// then, because nodes go silent with time.
     pub fn poll(&mut self, now: Moment) -> Option<Event> {
         self.expire(now);
         self.events.pop_front()
-    }
-
-    /// When the next node goes silent, if nothing happens before.
-    pub fn next_timeout(&self) -> Option<Moment> {
-        self.presences.values().filter_map(Presence::timeout).min()
     }
 
     /// Who may get new connections of the service at `at`, as of the last call that took `now`;

@@ -328,8 +328,8 @@ impl<K: Copy + Ord, S: Copy + Eq> Handovers<K, S> {
         (self.cases.get(key)).is_some_and(|case| case.has_begun())
     }
 
-    /// The next thing to do. To be called until it returns `None`: after every other call, and at
-    /// [`Handovers::next_timeout`].
+    /// The next thing to do. To be called until it returns `None`: after every other call, and now and
+    /// then, because some things are due at a time.
     pub fn poll(&mut self, now: Moment) -> Option<Action<K, S>> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
@@ -344,14 +344,6 @@ impl<K: Copy + Ord, S: Copy + Eq> Handovers<K, S> {
         self.repeat_cancels(now);
         self.begin(now);
         self.actions.pop_front()
-    }
-
-    /// When to call [`Handovers::poll`] again, if nothing happens before.
-    pub fn next_timeout(&self) -> Option<Moment> {
-        let cases = self.cases.values().filter_map(Case::timeout);
-        cases
-            .chain(self.cancels.values().map(|one| one.again))
-            .min()
     }
 
     /// How many responses are being moved or wait to be moved, and how many cancellations are not answered yet.

@@ -283,8 +283,8 @@ impl<K: Copy + Ord, S: Copy + Eq> Resumes<K, S> {
         self.begin(now);
     }
 
-    /// The next thing to do. To be called until it returns `None`: after every other call, and at
-    /// [`Resumes::next_timeout`].
+    /// The next thing to do. To be called until it returns `None`: after every other call, and now and
+    /// then, because some things are due at a time.
     pub fn poll(&mut self, now: Moment) -> Option<Action<K, S>> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
@@ -302,14 +302,6 @@ impl<K: Copy + Ord, S: Copy + Eq> Resumes<K, S> {
         (self.actions).extend(called.map(|(_, server)| Action::CallLast { server }));
         self.begin(now);
         self.actions.pop_front()
-    }
-
-    /// When to call [`Resumes::poll`] again, if nothing happens before.
-    pub fn next_timeout(&self) -> Option<Moment> {
-        let calls = self.last_calls.iter().map(|(at, _)| *at);
-        (self.cases.values().filter_map(Case::timeout))
-            .chain(calls)
-            .min()
     }
 
     /// How many connections are being resumed or wait to be resumed.

@@ -47,11 +47,6 @@ impl Query {
         self.pool
     }
 
-    /// The host that is asked for.
-    pub fn host(&self) -> &[u8] {
-        &self.host
-    }
-
     /// The path that is asked for.
     pub fn path(&self) -> &[u8] {
         &self.path

@@ -23,13 +23,6 @@ pub struct Progress {
     pub length: Option<u64>,
 }
 
-impl Progress {
-    /// How many bytes of the response the client has at least.
-    pub const fn had(&self) -> u32 {
-        self.acknowledged.wrapping_sub(self.start)
-    }
-}
-
 /// An order: ask your server for the same response, and keep ready what the client does not have yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resume {
