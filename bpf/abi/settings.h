@@ -147,6 +147,7 @@ enum service_flag {
 	SERVICE_PATHS = 4,        /* it has routes */
 	SERVICE_HOSTS = 8,        /* some of its routes name hosts */
 	SERVICE_DOWN = 16,        /* no pool of the service has a data server */
+	SERVICE_TLS = 32,         /* clients speak TLS: only what they say first is read */
 	SERVICE_ASKS = 64,        /* a dispatcher on another node chooses its data servers */
 	SERVICE_SIZES = 128,      /* large content has a pool of its own */
 	SERVICE_RESUME = 256,     /* some responses can go on from another data server, should their own die */
@@ -154,6 +155,7 @@ enum service_flag {
 	SERVICE_RESUME_REST = 1024, /* with SERVICE_RESUME: responses to requests that no route takes can go on as
 	                               well */
 	SERVICE_TARGETS = 2048,   /* the path of a request affects routing, so it is read as servers read it */
+	SERVICE_REFUSES = 4096,   /* with SERVICE_TLS: the agent refuses a connection that no route takes */
 	SERVICE_OWNER = 8192,     /* the owner of a connection routes its further requests: see
 	                             data_server/door/at_door.h */
 	SERVICE_STAYS = 16384,    /* with SERVICE_OWNER: a connection never leaves the data server that first

@@ -56,6 +56,20 @@ static long copy_letter(u32 index, struct host_walk *w)
 	return 0;
 }
 
+/* The number of the host with this name; 0 if no route names it. HOST_UNCLEAR if the name is empty or ends with a dot. */
+static __always_inline u32 number_of_host(struct host_walk *walk)
+{
+	struct host_key *key = &walk->text->host;
+
+	if (walk->length < 1 || host_letter(walk, walk->length - 1) == '.')
+		return HOST_UNCLEAR;
+	__builtin_memset(key, 0, sizeof(*key));
+	key->prefix_bits = HOST_BITS;
+	bpf_loop(walk->length < HOST_BYTES ? walk->length : HOST_BYTES, copy_letter, walk, 0);
+	u32 *host = bpf_map_lookup_elem(&hosts, key);
+	return host ? *host : 0;
+}
+
 /*
  * The number of the host that the Host header at `begin` names; 0 if no route names it. If the name is longer than
  * those of all routes, its end is enough. HOST_UNCLEAR if there is no name, if it is not all here, or if it ends with
@@ -63,20 +77,22 @@ static long copy_letter(u32 index, struct host_walk *w)
  */
 static __always_inline u32 find_host(struct text *text, u32 begin)
 {
-	struct host_key *key = &text->host;
-
 	for (int i = 0; i < 4 && *text_at(text, begin) == ' '; i++)
 		begin++;
 	struct host_walk walk = { .text = text, .begin = begin };
-	__builtin_memset(key, 0, sizeof(*key));
-	key->prefix_bits = HOST_BITS;
 	bpf_loop(NAME_MAX, measure_host, &walk, 0);
-	if (walk.length < 1 || walk.length >= NAME_MAX || host_letter(&walk, walk.length - 1) == '.' ||
-	    !host_letter(&walk, walk.length))
+	if (walk.length >= NAME_MAX || !host_letter(&walk, walk.length))
 		return HOST_UNCLEAR;
-	bpf_loop(walk.length < HOST_BYTES ? walk.length : HOST_BYTES, copy_letter, &walk, 0);
-	u32 *host = bpf_map_lookup_elem(&hosts, key);
-	return host ? *host : 0;
+	return number_of_host(&walk);
+}
+
+/* As find_host(), for a name of `length` bytes at `begin`. HOST_UNCLEAR also if it has bytes that no name has. */
+static __always_inline u32 find_host_of_length(struct text *text, u32 begin, u32 length)
+{
+	struct host_walk walk = { .text = text, .begin = begin };
+
+	bpf_loop(length < NAME_MAX ? length : NAME_MAX, measure_host, &walk, 0);
+	return walk.length == length ? number_of_host(&walk) : HOST_UNCLEAR;
 }
 
 /*

@@ -33,7 +33,10 @@ static __noinline struct choice *choose_first(struct packet *p, struct request *
 {
 	u32 flags = p->service->flags, route = NO_POOL;
 
-	if (flags & (SERVICE_PATHS | SERVICE_TARGETS | SERVICE_SIZES)) {
+	if (flags & SERVICE_TLS) {
+		if (flags & SERVICE_OWNER)
+			route = read_hello_of(p);
+	} else if (flags & (SERVICE_PATHS | SERVICE_TARGETS | SERVICE_SIZES)) {
 		read_request_of(p, r);
 		route = find_route(p->service->id, flags, r);
 	}

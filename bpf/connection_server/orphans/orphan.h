@@ -66,12 +66,24 @@ static __noinline int adopt_orphan(struct packet *p, struct tcb *tcb)
 	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }
 
+/*
+ * Whether this packet is the request with which the connection went to its owner, nothing of it was answered, and it may
+ * be asked twice. What a TLS client says first only begins a handshake.
+ */
+static __always_inline bool may_ask_again(struct packet *p, const struct tcb *tcb)
+{
+	const struct service *service = service_at(p->frame.ip->daddr, p->frame.tcp->dest);
+	struct request *r = blank_request();
+
+	if (!r || !repeats_request(tcb, &p->frame) || !fits_in_lccp(p))
+		return false;
+	return (service && service->flags & SERVICE_TLS) || (read_request_of(p, r) && may_move(r));
+}
+
 /* Handles a packet of a connection whose owner is dead. No other data server has the rest of its response yet. */
 static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 {
 	struct tcphdr *tcp = p->frame.tcp;
-	struct request *r = blank_request();
-
 	const struct data_server *owner = data_server(tcb->owner);
 
 	/*
@@ -82,7 +94,7 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	if (rests_on(p, tcb))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
-	if (r && repeats_request(tcb, &p->frame) && fits_in_lccp(p) && read_request_of(p, r) && may_move(r))
+	if (may_ask_again(p, tcb))
 		return adopt_orphan(p, tcb);
 	/*
 	 * A keep-alive probe gets no RST: if the connection is at rest, its next request goes to another data server.
@@ -109,9 +121,7 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
  */
 static __always_inline int follow_deaf(struct packet *p, struct tcb *tcb, const struct data_server *owner)
 {
-	struct request *r = blank_request();
-
-	if (!r || !repeats_request(tcb, &p->frame) || !fits_in_lccp(p) || !read_request_of(p, r) || !may_move(r))
+	if (!may_ask_again(p, tcb))
 		return forward(p, owner);
 	count(p->counters, COUNTER_CS_DEAF);
 	return adopt_orphan(p, tcb);

@@ -9,6 +9,7 @@
 #include "data_server/door/body.h"
 #include "data_server/door/dispatcher.h"
 #include "data_server/packet.h"
+#include "routing/client_hello.h"
 #include "routing/dispatcher.h"
 #include "routing/request.h"
 #include "routing/route.h"
@@ -21,6 +22,8 @@ enum judgement {
 	JUDGED_UNREADABLE,         /* this packet does not decide */
 	JUDGED_ASKS,               /* a dispatcher on another node is to be asked */
 };
+
+#define ENDLESS (1ULL << 62) /* more bytes than any connection has */
 
 struct judged {
 	const struct have_read *known; /* what the agent has read of the request; 0: nothing */
@@ -86,6 +89,31 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 }
 
 /*
+ * Returns the pool of a TLS connection that begins with this packet. All of the packet counts as the head of a request
+ * whose body does not end. NO_POOL if the packet does not show the pool plainly.
+ */
+static __noinline u32 pool_of_hello(struct __sk_buff *skb, const struct inner *in, const struct service *service,
+				    struct request *r, struct judged *j)
+{
+	struct text *text = text_of_this_cpu();
+	u32 bytes = payload_of(in), seen = seen_of(bytes);
+
+	if (!text || !service || !r || !j || bytes < 1 ||
+	    bpf_skb_load_bytes(skb, payload_at(in), text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD)))
+		return NO_POOL;
+	u32 route = find_tls_route(service->id, service->flags, seen);
+	if (route & ROUTE_UNDECIDED)
+		return NO_POOL;
+	r->end = bytes;
+	r->large = ENDLESS;
+	u32 pool = route & ROUTE_POOL;
+	if (pool == NO_POOL)
+		return service->pool;
+	j->route = route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
+	return pool;
+}
+
+/*
  * Chooses a data server of pool `index`; NO_DATA_SERVER if there is none. This is a function of its own because the
  * stack has no room for the flow beside what reads a request.
  */
@@ -129,7 +157,8 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	j->pool = NO_POOL;
 	if (!service || !r)
 		return JUDGED_UNREADABLE;
-	bool is_read = read_request_inside(a->skb, in, r);
+	bool is_tls = service->flags & SERVICE_TLS;
+	bool is_read = is_tls || read_request_inside(a->skb, in, r);
 	j->route = service->id;
 	if (known) {
 		is_read = true;
@@ -141,6 +170,8 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 		r->body = known->body;
 		r->chunked = known->flags & READ_CHUNKED;
 		r->large = (u64)known->large[1] << 32 | known->large[0];
+	} else if (is_tls) {
+		index = pool_of_hello(a->skb, in, service, r, j);
 	} else {
 		index = r->target && !r->odd ? pool_of_request(service, r, j) : NO_POOL;
 	}
@@ -155,8 +186,13 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 		measure_request(a->skb, in, r, &j->span);
 	j->generation = pool->generation;
 	bool asks = j->may_ask && service->flags & SERVICE_ASKS;
+	/*
+	 * The connection server did not see whose a ClientHello is that the agent has read, and has chosen by the policy
+	 * of the service's own pool.
+	 */
+	bool was_meant = !(service->flags & SERVICE_TLS) || !j->known || !j->may_ask || index == service->pool;
 	/* A door has NO_POOL if no request was judged here yet: the connection came idle, or with the rest of a response. */
-	bool is_settled = d ? d->pool == NO_POOL || stays(pool, index, d->pool, d->generation) : !asks;
+	bool is_settled = d ? d->pool == NO_POOL || stays(pool, index, d->pool, d->generation) : !asks && was_meant;
 	if (!a->deserted && is_member(pool, own) && is_settled)
 		return here;
 	if (d && d->pool == index && service->flags & SERVICE_STAYS)

@@ -28,11 +28,17 @@ static __always_inline bool is_dead(__be32 address)
 	return found && found->flags & DATA_SERVER_DEAD;
 }
 
-/* Whether the request that this packet begins may be done twice (RFC 9110, 9.2.2). */
+/*
+ * Whether the request that this packet begins may be done twice (RFC 9110, 9.2.2). What a TLS client says first only
+ * begins a handshake.
+ */
 static __noinline bool is_repeatable(struct __sk_buff *skb, const struct inner *in)
 {
+	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
 	u64 word;
 
+	if (service && service->flags & SERVICE_TLS)
+		return true;
 	if (bpf_skb_load_bytes(skb, payload_at(in), &word, sizeof(word)))
 		return false;
 	return (word & FIRST(4)) == LETTERS('G', 'E', 'T', ' ', 0, 0, 0, 0) ||

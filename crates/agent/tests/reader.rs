@@ -14,8 +14,7 @@ use std::time::Duration;
 
 use baton_abi::{DOOR_BROKEN, DOOR_NOBODY, Door, HaveRead, Kept, NO_POOL, READ_SWITCHES, TcbKey};
 use baton_agent::position;
-use baton_agent::reader::{Counters, Lead, Program, Reader, Route, Store};
-use baton_core::rules::Request;
+use baton_agent::reader::{Asked, Counters, Lead, Program, Protocol, Reader, Route, Served, Store};
 use baton_net::client_frame::Segment;
 use socket2::SockRef;
 use tempfile::TempDir;
@@ -54,15 +53,23 @@ struct Seen {
     flags_at_first: u16,
     /// How long a head may take. `None`: a minute.
     head_timeout: Option<Duration>,
+    /// What clients speak. `None`: HTTP.
+    protocol: Option<Protocol>,
+    refuses_unknown_names: bool,
 }
 
 #[derive(Default)]
 struct Fake(Mutex<Seen>);
 
 impl Program for Fake {
-    fn head_timeout(&self, _: SocketAddrV4) -> Option<Duration> {
-        let asked = self.0.lock().unwrap().head_timeout;
-        asked.or(Some(Duration::from_secs(60)))
+    fn served(&self, _: SocketAddrV4) -> Option<Served> {
+        let seen = self.0.lock().unwrap();
+        Some(Served {
+            id: 0,
+            protocol: seen.protocol.unwrap_or(Protocol::Http),
+            head_timeout: seen.head_timeout.unwrap_or(Duration::from_secs(60)),
+            refuses_unknown_names: seen.refuses_unknown_names,
+        })
     }
 
     fn door(&self, socket: BorrowedFd<'_>, _: &TcbKey) -> io::Result<Option<Door>> {
@@ -80,13 +87,17 @@ impl Program for Fake {
         }))
     }
 
-    fn lead(&self, _: SocketAddrV4, request: &Request) -> Option<Lead> {
+    fn lead(&self, _: u16, asked: &Asked) -> Option<Lead> {
         let route = Route {
             number: ROUTE,
             pool: POOL,
         };
+        let is_routed = match asked {
+            Asked::Http(request) => request.target().starts_with(b"/pool"),
+            Asked::Tls(hello) => hello.name() == "pool.example",
+        };
         Some(Lead {
-            route: request.target().starts_with(b"/pool").then_some(route),
+            route: is_routed.then_some(route),
             path: Some(0x1_0000_0002),
         })
     }
@@ -217,12 +228,16 @@ impl Bed {
     }
 
     /// Returns all that comes until the connection ends in order.
-    async fn answer(mut self) -> String {
-        let mut text = String::new();
-        self.client.read_to_string(&mut text).await.unwrap();
+    async fn answer(self) -> String {
+        String::from_utf8(self.answered().await).unwrap()
+    }
+
+    async fn answered(mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.client.read_to_end(&mut bytes).await.unwrap();
         drop(self.client);
         until(|| self.counters.answered.load(Relaxed) == 1).await;
-        text
+        bytes
     }
 }
 
@@ -523,4 +538,106 @@ fn a_server_can_bind_to_the_port_of_a_connection_that_was_looked_at() {
     drop(server);
     // A listener of the standard library shares its port with connections that allow it (SO_REUSEADDR).
     std::net::TcpListener::bind(at).unwrap();
+}
+
+/// What openssl says first to a server called `pool.example`, in one record.
+const HELLO: &[u8] = include_bytes!("client_hello_for_pool.example");
+
+fn tls() -> Seen {
+    Seen {
+        protocol: Some(Protocol::Tls),
+        ..Seen::default()
+    }
+}
+
+/// All that has come counts as the head of a request whose body never ends.
+#[test]
+fn a_tls_connection_is_given_to_the_program_as_it_came() {
+    run(
+        "a_tls_connection_is_given_to_the_program_as_it_came",
+        async {
+            let mut bed = Bed::of(tls()).await;
+            let (begins, rest) = HELLO.split_at(HELLO.len() - 1);
+            bed.say(begins).await;
+            sleep(Duration::from_millis(50)).await;
+            assert!(bed.program.0.lock().unwrap().frames.is_empty());
+            bed.say(rest).await;
+            let (program, counters) = bed.goes_after(HELLO.len(), 0);
+            until(|| counters.given.load(Relaxed) == 1).await;
+            let seen = program.0.lock().unwrap();
+            assert_eq!((seen.read.head, seen.read.body), (HELLO.len() as u32, 0));
+            assert_eq!(seen.read.large, [0, 1 << 30]);
+            assert_eq!((seen.read.pool, seen.read.route), (POOL, ROUTE));
+            assert_eq!(payload(&seen.frames[0]), HELLO);
+        },
+    );
+}
+
+#[test]
+fn a_name_without_a_route_is_refused_if_the_service_says_so() {
+    run(
+        "a_name_without_a_route_is_refused_if_the_service_says_so",
+        async {
+            let at = HELLO.windows(4).position(|part| part == b"pool").unwrap();
+            let mut other = HELLO.to_vec();
+            other[at..at + 4].copy_from_slice(b"moor");
+            let mut bed = Bed::of(Seen {
+                refuses_unknown_names: true,
+                ..tls()
+            })
+            .await;
+            bed.say(&other).await;
+            assert_eq!(bed.answered().await, [21, 3, 3, 0, 2, 2, 112]); // unrecognized_name
+
+            let mut bed = Bed::of(tls()).await;
+            bed.say(&other).await;
+            let (program, counters) = bed.goes_after(other.len(), 0);
+            until(|| counters.given.load(Relaxed) == 1).await;
+            assert_eq!(u32::from(program.0.lock().unwrap().read.pool), NO_POOL);
+        },
+    );
+}
+
+/// The service's own servers answer what begins no TLS connection, or what names no server, as they do without baton.
+#[test]
+fn what_begins_no_tls_connection_names_no_server() {
+    run("what_begins_no_tls_connection_names_no_server", async {
+        for text in [
+            &b"GET / HTTP/1.1\r\n\r\n"[..],
+            &[22, 3, 1, 0, 4, 2, 0, 0, 0],
+        ] {
+            let mut bed = Bed::of(tls()).await;
+            bed.say(text).await;
+            let (program, counters) = bed.goes_after(text.len(), 0);
+            until(|| counters.given.load(Relaxed) == 1).await;
+            assert_eq!(u32::from(program.0.lock().unwrap().read.pool), NO_POOL);
+        }
+    });
+}
+
+#[test]
+fn a_tls_client_whose_server_is_nobody_is_told() {
+    run("a_tls_client_whose_server_is_nobody_is_told", async {
+        let mut bed = Bed::of(Seen {
+            flags: DOOR_NOBODY as u16,
+            ..tls()
+        })
+        .await;
+        bed.say(HELLO).await;
+        assert_eq!(bed.answered().await, [21, 3, 3, 0, 2, 2, 80]); // internal_error
+    });
+}
+
+/// It has said too little to be told anything.
+#[test]
+fn a_tls_client_that_takes_too_long_is_left() {
+    run("a_tls_client_that_takes_too_long_is_left", async {
+        let mut bed = Bed::of(Seen {
+            head_timeout: Some(Duration::from_millis(100)),
+            ..tls()
+        })
+        .await;
+        bed.say(&HELLO[..100]).await;
+        assert!(bed.answered().await.is_empty());
+    });
 }

@@ -40,6 +40,7 @@ pub use crate::service::overflow::Overflow;
 pub use crate::service::path::PathPrefix;
 pub use crate::service::policy::Policy;
 pub use crate::service::pool::Pool;
+pub use crate::service::protocol::{ClientProtocol, UnknownName};
 pub use crate::service::relay_to::RelayTo;
 pub use crate::service::route::Route;
 pub use crate::service::weights::Weights;

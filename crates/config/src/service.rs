@@ -8,6 +8,7 @@ pub mod overflow;
 pub mod path;
 pub mod policy;
 pub mod pool;
+pub mod protocol;
 pub mod relay_to;
 pub mod route;
 pub mod weights;
@@ -27,6 +28,7 @@ use crate::service::large::Large;
 use crate::service::overflow::Overflow;
 use crate::service::policy::Policy;
 use crate::service::pool::Pool;
+use crate::service::protocol::{ClientProtocol, UnknownName};
 use crate::service::relay_to::RelayTo;
 use crate::service::route::Route;
 use crate::service::weights::Weights;
@@ -67,6 +69,10 @@ pub struct Service {
     pub routes: Vec<Route>,
     /// The pool for large content that no route takes. `None`: size does not matter.
     pub large: Option<Large>,
+    /// What clients speak.
+    pub protocol: ClientProtocol,
+    /// What becomes of a TLS connection that no route takes.
+    pub unknown_name: UnknownName,
     /// When a connection is split off to its data server.
     pub split: Split,
     /// When a connection moves to another data server.
@@ -88,8 +94,9 @@ impl Service {
         self.resume || self.routes.iter().any(|route| route.resume)
     }
 
-    /// Whether the owner of a connection judges which data server each request on it is for. It does not under
-    /// [`Split::Ack`], nor if connections never move and the service has neither routes, size classes nor a dispatcher.
+    /// Whether the owner of a connection judges which data server each request on it is for, or a TLS connection. It does
+    /// not under [`Split::Ack`], nor if connections never move and the service has neither routes, size classes nor a
+    /// dispatcher.
     pub fn owner_routes(&self) -> bool {
         self.split == Split::Request
             && (self.has_pools() || !self.connections_stay() || self.dispatcher.is_some())
@@ -97,12 +104,17 @@ impl Service {
 
     /// Whether a connection never leaves the data server that its first request went to.
     pub fn connections_stay(&self) -> bool {
-        self.handover == Handover::Never
+        self.handover == Handover::Never || self.is_tls()
+    }
+
+    /// Whether clients speak TLS, of which only servers have the keys.
+    pub fn is_tls(&self) -> bool {
+        self.protocol == ClientProtocol::Tls
     }
 
     /// Whether what a request asks for decides which data servers may answer it.
     fn has_pools(&self) -> bool {
-        !self.routes.is_empty() || self.large.is_some()
+        !self.routes.is_empty() || self.large.is_some() || self.unknown_name == UnknownName::Refuse
     }
 
     /// Every node that serves requests of the service, once each: the service's own, then those of its pools.
@@ -164,12 +176,14 @@ pub(crate) struct Draft {
     pub(crate) pools: Vec<pool::Draft>,
     pub(crate) routes: Vec<route::Draft>,
     pub(crate) large: Parsed<large::Draft>,
+    pub(crate) protocol: Option<ClientProtocol>,
+    pub(crate) unknown_name: Parsed<UnknownName>,
     pub(crate) split: Option<Split>,
     pub(crate) handover: Option<Handover>,
     pub(crate) head_timeout: Parsed<Duration>,
     pub(crate) resume: Parsed<bool>,
     pub(crate) direct: Parsed<bool>,
-    health: Option<Option<HealthCheck>>,
+    pub(crate) health: Option<Option<HealthCheck>>,
 }
 
 impl Draft {
@@ -192,6 +206,10 @@ impl Draft {
         })
         .required(report, header.clone(), || missing("port", "80"));
         let policy = parse(report, "policy", raw.policy, |text| text.parse());
+        let protocol = parse(report, "protocol", raw.protocol, |text| text.parse());
+        let unknown_name = parse(report, "unknown_name", raw.unknown_name, |text| {
+            text.parse()
+        });
         let split = parse(report, "split", raw.split, |text| text.parse());
         let handover = parse(report, "handover", raw.handover, |text| text.parse());
         let head_timeout = duration::field(report, "head_timeout", raw.head_timeout, HEAD_TIMEOUT);
@@ -219,6 +237,8 @@ impl Draft {
                 .map(|route| route::Draft::parse(report, route))
                 .collect(),
             large: large::Draft::parse(report, raw.large),
+            protocol: protocol.or(ClientProtocol::Http),
+            unknown_name,
             split: split.or(Split::Request),
             handover: handover.or(Handover::AsNeeded),
             head_timeout,
@@ -269,6 +289,8 @@ impl Draft {
             weights,
             relay_to,
             overflow: overflow.filter(|_| policy == Policy::Overflow),
+            protocol: self.protocol?,
+            unknown_name: self.unknown_name.or(UnknownName::Serve)?,
             split: self.split?,
             handover: self.handover?,
             head_timeout: self.head_timeout.or(DEFAULT_HEAD_TIMEOUT)?,

@@ -7,6 +7,7 @@ mod head_timeout;
 pub(crate) mod keys;
 mod members;
 mod overflow;
+mod protocol;
 mod relay_to;
 mod resume;
 mod routes;
@@ -56,6 +57,7 @@ pub(crate) fn check(
         overflow::check(report, service, members);
         resume::check(report, service);
         head_timeout::check(report, service);
+        protocol::check(report, service);
     }
     relay_to::check(report, &services, &members, &nodes);
     routes::check(report, &services);

@@ -248,6 +248,7 @@ fn conditions_of_routes() {
         ],
         cookie: vec![("group".into(), exactly("b"))],
         query: vec![("debug".into(), regex("")), ("v".into(), exactly("2"))],
+        alpn: None,
     };
     let method = Conditions {
         method: Some(regex("^P")),

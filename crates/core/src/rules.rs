@@ -9,6 +9,7 @@
 //! not hold is not met.
 
 mod bad_request;
+mod client_hello;
 mod condition;
 mod framing;
 mod header;
@@ -16,6 +17,7 @@ mod request;
 mod target;
 
 pub use bad_request::BadRequest;
+pub use client_hello::ClientHello;
 pub use condition::{Conditions, Matcher};
 pub use framing::{Body, head_length};
 pub use request::Request;
@@ -69,17 +71,22 @@ impl Rules {
 
     /// The pool of a request; without one, the service's own nodes answer it.
     pub fn pool(&self, service: u16, request: &Request) -> Option<u16> {
-        let host = request.host();
-        let takes = |rule: &&Rule| {
-            request.target().starts_with(&rule.path)
-                && rule.host.covers(host)
-                && rule.conditions.are_met(request)
-        };
-        self.0
-            .get(&service)?
-            .iter()
-            .find(takes)
-            .map(|rule| rule.pool)
+        self.first(service, request.host(), |rule| {
+            request.target().starts_with(&rule.path) && rule.conditions.are_met(request)
+        })
+    }
+
+    /// The pool of a TLS connection that begins so; without one, the service's own nodes have it.
+    pub fn pool_of_tls(&self, service: u16, hello: &ClientHello) -> Option<u16> {
+        self.first(service, hello.name(), |rule| {
+            rule.conditions.are_met_by_tls(hello)
+        })
+    }
+
+    fn first(&self, service: u16, host: &str, takes: impl Fn(&Rule) -> bool) -> Option<u16> {
+        let mut rules = self.0.get(&service)?.iter();
+        let first = rules.find(|rule| rule.host.covers(host) && takes(rule));
+        first.map(|rule| rule.pool)
     }
 }
 

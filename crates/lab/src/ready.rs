@@ -20,7 +20,7 @@ const TRY: Duration = Duration::from_secs(1);
 const FALSE_START: Duration = Duration::from_millis(100);
 
 /// Waits until a thing is ready. A server is ready when it answers /health on its own port (no server logs
-/// that page), a node when its control socket accepts, a program with a port when it accepts there. A program
+/// that page), or with TLS when it accepts there, a node when its control socket accepts, a program with a port when it accepts there. A program
 /// without a port is ready when it runs or has ended with success.
 pub(crate) fn wait(
     host: &Host,
@@ -75,7 +75,10 @@ fn probe(
         )),
         Thing::Server(server) => {
             let at = (server.container).map_or_else(|| listens_at(host), IpAddr::V4);
-            namespace.within(|| is_healthy(at, server.port))
+            namespace.within(|| match server.tls {
+                true => connect(at, server.port).map(drop),
+                false => is_healthy(at, server.port),
+            })
         }
         Thing::Program(program) => match program.port {
             Some(port) => namespace.within(|| connect(listens_at(host), port).map(drop)),

@@ -17,7 +17,7 @@ const MORE_PLACES: [&str; 6] = [
 ];
 
 /// Programs and the Debian packages that have them.
-const PACKAGES: [(&str, &str); 10] = [
+const PACKAGES: [(&str, &str); 11] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
     ("ethtool", "ethtool"),
@@ -25,6 +25,7 @@ const PACKAGES: [(&str, &str); 10] = [
     ("nsenter", "util-linux"),
     ("setsid", "util-linux"),
     ("nginx", "nginx-light"),
+    ("openssl", "openssl"),
     ("python3", "python3"),
     ("apache2", "apache2"),
     ("sha256sum", "coreutils"),

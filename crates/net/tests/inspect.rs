@@ -103,7 +103,10 @@ fn who_answers_for_an_address() {
     asks.block_on(|| async {
         let link = Netlink::open().unwrap().link_named("veth0").await.unwrap();
         let ask = |address| who_has(&link, address, Duration::from_secs(1)).unwrap();
-        assert_eq!(ask(Ipv4Addr::new(192, 0, 2, 100)), [mac]);
+        // A busy machine may answer late.
+        let answers = (0..20).map(|_| ask(Ipv4Addr::new(192, 0, 2, 100)));
+        let answered = answers.into_iter().find(|answer| !answer.is_empty());
+        assert_eq!(answered.unwrap_or_default(), [mac]);
         assert!(ask(Ipv4Addr::new(192, 0, 2, 101)).is_empty());
     });
 }

@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::asked::Protocol;
 use crate::client::end_in_order;
 
 /// A client may take this long to accept the answer, and may pause this long while it sends more that nobody reads.
@@ -27,20 +28,42 @@ pub(super) enum Answer {
     TooLarge,
     /// No data server answers for the request.
     Nobody,
+    /// A TLS client wants a server of a name that no route has.
+    UnknownName,
 }
 
 impl Answer {
+    /// The answer as a client of this protocol reads it. It may be empty.
+    fn bytes(self, protocol: Protocol) -> Vec<u8> {
+        match (self, protocol) {
+            (answer, Protocol::Http) => answer.response().into_bytes(),
+            // The client has said too little to be told anything.
+            (Self::TooSlow, Protocol::Tls) => Vec::new(),
+            (answer, Protocol::Tls) => fatal(answer.description()).to_vec(),
+        }
+    }
+
     /// Status code and reason phrase (RFC 9110, section 15; 431: RFC 6585, section 5).
     fn status(self) -> &'static str {
         match self {
             Self::Bad => "400 Bad Request",
             Self::TooSlow => "408 Request Timeout",
             Self::TooLarge => "431 Request Header Fields Too Large",
-            Self::Nobody => "503 Service Unavailable",
+            Self::Nobody | Self::UnknownName => "503 Service Unavailable",
         }
     }
 
-    fn text(self) -> String {
+    /// The description in a TLS alert (RFC 8446, section 6.2; unrecognized_name: RFC 6066, section 3).
+    fn description(self) -> u8 {
+        match self {
+            Self::Bad | Self::TooSlow => 50, // decode_error
+            Self::TooLarge => 22,            // record_overflow
+            Self::Nobody => 80,              // internal_error
+            Self::UnknownName => 112,        // unrecognized_name
+        }
+    }
+
+    fn response(self) -> String {
         let status = self.status();
         let length = status.len() + 1;
         let again = match self {
@@ -53,11 +76,17 @@ impl Answer {
     }
 
     /// Sends this answer, and ends the connection.
-    pub async fn give(self, mut client: TcpStream) -> io::Result<()> {
-        let text = self.text();
-        timeout(LINGERS, client.write_all(text.as_bytes())).await??;
+    pub async fn give(self, mut client: TcpStream, protocol: Protocol) -> io::Result<()> {
+        timeout(LINGERS, client.write_all(&self.bytes(protocol))).await??;
         end(client).await
     }
+}
+
+/// A TLS record with a fatal alert (RFC 8446, sections 5.1 and 6).
+fn fatal(description: u8) -> [u8; 7] {
+    const ALERT: u8 = 21;
+    const FATAL: u8 = 2;
+    [ALERT, 3, 3, 0, 2, FATAL, description]
 }
 
 /// Ends the connection in stages (RFC 9112, section 9.6), because a RST could destroy the answer before a client that

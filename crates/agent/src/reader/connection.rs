@@ -16,11 +16,12 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::answer::{self, Answer};
+use super::asked::{Asked, Protocol};
 use super::delivery::{Outcome, SOON, given_up, see_received, send};
 use super::keeping::Given;
-use super::program::Program;
+use super::program::{Program, Served};
 use super::store::Store;
-use super::verdict::{Extent, LONGEST, Verdict, hide_http2, judge, requests};
+use super::verdict::{Extent, LONGEST, Verdict, hide_http2, judge, judge_tls, requests};
 use crate::client::Ends;
 use crate::position;
 
@@ -41,6 +42,7 @@ pub(super) async fn read(
     let connection = Connection {
         client,
         ends,
+        served: program.served(ends.cluster),
         flow,
         begin: door.request,
         send: door.counted,
@@ -60,6 +62,8 @@ pub(super) async fn read(
 struct Connection {
     client: TcpStream,
     ends: Ends,
+    /// The service that it is to. `None`: nobody answers there anymore.
+    served: Option<Served>,
     flow: TcbKey,
     /// Sequence number of the request's first byte, which is the first that this socket has received.
     begin: u32,
@@ -91,9 +95,10 @@ impl Come {
 
 impl Connection {
     async fn read(self) -> io::Result<Outcome> {
-        let Some(patience) = self.program.head_timeout(self.ends.cluster) else {
+        let Some(served) = self.served else {
             return self.answer(Answer::Nobody).await;
         };
+        let patience = served.head_timeout;
         // A connection may come here idle. It may stay so for as long as a head may take.
         if timeout(patience, self.client.readable()).await.is_err() {
             answer::end(self.client).await?;
@@ -102,12 +107,8 @@ impl Connection {
         let Ok(judged) = timeout(patience, self.await_head()).await else {
             return self.end_late().await;
         };
-        let (request, head, body) = match judged? {
-            Verdict::Give {
-                request,
-                head,
-                body,
-            } => (request, head, body),
+        let (asked, head, body) = match judged? {
+            Verdict::Give { asked, head, body } => (asked, head, body),
             Verdict::Answer(answer) => return self.answer(answer).await,
             // The client has ended before its head was whole. Servers close such a connection in order and without an
             // answer.
@@ -117,8 +118,15 @@ impl Connection {
             }
         };
         // Before the routes are known, nobody may guess.
-        let Some(lead) = self.program.lead(self.ends.cluster, &request) else {
+        let Some(lead) = self.program.lead(served.id, &asked) else {
             return self.answer(Answer::Nobody).await;
+        };
+        let switches = match &asked {
+            Asked::Tls(_) if lead.route.is_none() && served.refuses_unknown_names => {
+                return self.answer(Answer::UnknownName).await;
+            }
+            Asked::Tls(_) => false,
+            Asked::Http(request) => request.asks_to_switch(),
         };
         let path = lead.path.unwrap_or_default();
         let is_chunked = body == Extent::Chunked;
@@ -128,7 +136,7 @@ impl Connection {
             Extent::Chunked => (0, 0),
         };
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
-        let flags = flag(request.asks_to_switch(), READ_SWITCHES) | flag(is_chunked, READ_CHUNKED);
+        let flags = flag(switches, READ_SWITCHES) | flag(is_chunked, READ_CHUNKED);
         self.give(HaveRead {
             head,
             body,
@@ -140,6 +148,10 @@ impl Connection {
             ..HaveRead::default()
         })
         .await
+    }
+
+    fn protocol(&self) -> Protocol {
+        self.served.map_or(Protocol::Http, |served| served.protocol)
     }
 
     /// Ends a connection whose head is not whole in time. Servers skip line ends between requests, so a client that has
@@ -154,6 +166,7 @@ impl Connection {
     }
 
     async fn answer(self, answer: Answer) -> io::Result<Outcome> {
+        let protocol = self.protocol();
         // From now on the program lets everything through, only to be thrown away.
         self.program.tell(
             self.client.as_fd(),
@@ -162,7 +175,7 @@ impl Connection {
                 ..HaveRead::default()
             },
         )?;
-        answer.give(self.client).await?;
+        answer.give(self.client, protocol).await?;
         Ok(Outcome::Answered)
     }
 
@@ -184,14 +197,8 @@ impl Connection {
             };
             let verdict = match self.client.try_io(Interest::READABLE, look) {
                 Ok(come) => {
-                    // A head ends only where a line ends.
-                    let ends_line = come.text[had..].contains(&b'\n');
-                    had = come.text.len();
-                    if ends_line || had >= LONGEST {
-                        judge(&come.text)
-                    } else {
-                        Verdict::Wait
-                    }
+                    let begins = std::mem::replace(&mut had, come.text.len());
+                    self.judge(&come.text, begins)
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => Verdict::Wait,
                 Err(error) => return Err(error),
@@ -200,6 +207,18 @@ impl Connection {
             if verdict != Verdict::Wait || ready.is_read_closed() {
                 return Ok(verdict);
             }
+        }
+    }
+
+    /// Decides about the request that begins with `text`, of which the part before `begins` was judged before.
+    fn judge(&self, text: &[u8], begins: usize) -> Verdict {
+        match self.protocol() {
+            Protocol::Tls => judge_tls(text),
+            // A head ends only where a line ends.
+            Protocol::Http if text[begins..].contains(&b'\n') || text.len() >= LONGEST => {
+                judge(text)
+            }
+            Protocol::Http => Verdict::Wait,
         }
     }
 
@@ -237,11 +256,14 @@ impl Connection {
             if let Some(has_ended) = come.has_ended() {
                 read.end = self.begin.wrapping_add(come.received);
                 self.program.tell(self.client.as_fd(), &read)?;
-                if let Some(head) = come.text.get_mut(..read.head as usize) {
+                let protocol = self.protocol();
+                if let (Protocol::Http, Some(head)) =
+                    (protocol, come.text.get_mut(..read.head as usize))
+                {
                     hide_http2(head);
                 }
                 let stream = self.stream(&door);
-                given = frames(&stream, self.begin, &come, has_ended);
+                given = frames(&stream, self.begin, &come, has_ended, protocol);
                 // If there is no room for the file, what is kept is lost with this process.
                 if let Err(error) = self.store.put(&self.flow, &given) {
                     tracing::debug!(%error, "cannot write the file of a request that is kept");
@@ -281,10 +303,14 @@ impl Connection {
     }
 }
 
-/// Returns frames for all that has come. Each request begins a frame.
-fn frames(stream: &Stream, begin: u32, come: &Come, has_ended: bool) -> Given {
+/// Returns frames for all that has come. Each HTTP request begins a frame.
+fn frames(stream: &Stream, begin: u32, come: &Come, has_ended: bool, protocol: Protocol) -> Given {
     let (mut frames, mut seq) = (Vec::new(), begin);
-    let mut requests = requests(&come.text).into_iter().peekable();
+    let requests = match protocol {
+        Protocol::Http => requests(&come.text),
+        Protocol::Tls => vec![come.text.as_slice()],
+    };
+    let mut requests = requests.into_iter().peekable();
     while let Some(request) = requests.next() {
         let ends = has_ended && requests.peek().is_none();
         frames.extend(stream.frames(seq, request, PIECE, ends));

@@ -16,6 +16,7 @@
 //! as its client wrote it, and answers it directly.
 
 mod answer;
+mod asked;
 mod connection;
 mod delivery;
 mod keeping;
@@ -31,9 +32,10 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+pub use self::asked::{Asked, Protocol};
 use self::connection::read;
 use self::delivery::{Outcome, see_left};
-pub use self::program::{Lead, Program, Route};
+pub use self::program::{Lead, Program, Route, Served};
 pub use self::store::Store;
 use crate::client::{Ends, Services};
 use crate::listener::Listener;

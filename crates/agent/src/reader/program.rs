@@ -6,7 +6,8 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use baton_abi::{Door, HaveRead, Kept, TcbKey};
-use baton_core::rules::Request;
+
+use super::asked::{Asked, Protocol};
 
 /// Where a request goes, by this node's routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,19 @@ pub struct Route {
     pub pool: u16,
 }
 
+/// What the agent has to know of a service.
+#[derive(Clone, Copy, Debug)]
+pub struct Served {
+    /// The service's number in the maps.
+    pub id: u16,
+    /// What its clients speak.
+    pub protocol: Protocol,
+    /// How long they may take for the head of a request.
+    pub head_timeout: Duration,
+    /// Whether a TLS connection that no route takes is refused. Otherwise the service's own pool has it.
+    pub refuses_unknown_names: bool,
+}
+
 /// The data server's program, and the routes that decide where requests go.
 pub trait Program: Send + Sync + 'static {
     /// Returns the door of the connection that this socket has.
@@ -34,12 +48,11 @@ pub trait Program: Send + Sync + 'static {
     /// The program's maps cannot be read.
     fn door(&self, socket: BorrowedFd<'_>, flow: &TcbKey) -> io::Result<Option<Door>>;
 
-    /// How long clients of this cluster address and port may take for the head of a request. `None`: nobody answers
-    /// there anymore.
-    fn head_timeout(&self, cluster: SocketAddrV4) -> Option<Duration>;
+    /// The service at this cluster address and port. `None`: nobody answers there anymore.
+    fn served(&self, cluster: SocketAddrV4) -> Option<Served>;
 
-    /// Where a request to this cluster address and port goes. `None`: that is not known yet.
-    fn lead(&self, cluster: SocketAddrV4, request: &Request) -> Option<Lead>;
+    /// Where goes what a client of this service asks for. `None`: that is not known yet.
+    fn lead(&self, service: u16, asked: &Asked) -> Option<Lead>;
 
     /// Tells the program what was read of the request with which this socket's connection begins.
     ///

@@ -1,16 +1,20 @@
 //! Decides what is to become of a request, by the bytes of it that have come so far. No I/O.
 
 use baton_abi::READ_BYTES_MOST;
-use baton_core::rules::{Body, Request, head_length};
+use baton_core::rules::{Body, ClientHello, Request, head_length};
 use httparse::{Status, parse_chunk_size};
 
 use super::answer::Answer;
+use super::asked::Asked;
 
 /// The longest head, bytes. The program does not let more through.
 pub(super) const LONGEST: usize = READ_BYTES_MOST as usize;
 
 /// A body of this many bytes or more is large: sequence numbers of 32 bits do not say well where it ends.
 const LARGE_BODY: u64 = 1 << 30;
+
+/// More bytes than any connection has.
+const ENDLESS: u64 = 1 << 62;
 
 /// Where a body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +35,7 @@ pub(super) enum Verdict {
     /// The request goes to the data server that answers for it.
     Give {
         /// All that the head says.
-        request: Box<Request>,
+        asked: Asked,
         /// Length of the head, bytes.
         head: u32,
         /// Where the body ends that follows the head.
@@ -63,11 +67,24 @@ pub(super) fn judge(text: &[u8]) -> Verdict {
         Body::Chunked => Extent::Chunked,
         Body::Unknown => return Verdict::Answer(Answer::Bad),
     };
-    let request = Box::new(request);
     Verdict::Give {
-        request,
+        asked: Asked::Http(Box::new(request)),
         head,
         body,
+    }
+}
+
+/// Decides about the TLS connection that begins with `text`. All of `text` counts as its head, and whatever follows as
+/// a body without an end.
+pub(super) fn judge_tls(text: &[u8]) -> Verdict {
+    match ClientHello::read(text) {
+        Some(hello) => Verdict::Give {
+            asked: Asked::Tls(hello),
+            head: text.len() as u32, // the program lets no more than LONGEST through
+            body: Extent::Large(ENDLESS),
+        },
+        None if text.len() >= LONGEST => Verdict::Answer(Answer::TooLarge),
+        None => Verdict::Wait,
     }
 }
 
@@ -162,7 +179,7 @@ mod tests {
     fn a_whole_head_says_where_its_request_ends() {
         let text = b"POST /a%20b HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel";
         let Verdict::Give {
-            request,
+            asked: Asked::Http(request),
             head,
             body,
         } = judge(text)

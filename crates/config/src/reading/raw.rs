@@ -117,6 +117,8 @@ pub(crate) struct RawService {
     pub(crate) relay_to: Field<BTreeMap<String, String>>,
     pub(crate) overflow: Field<RawOverflow>,
     pub(crate) connection_servers: List,
+    pub(crate) protocol: Field<String>,
+    pub(crate) unknown_name: Field<String>,
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
     pub(crate) head_timeout: Field<String>,
@@ -179,6 +181,7 @@ pub(crate) struct RawRoute {
     pub(crate) header: Table,
     pub(crate) cookie: Table,
     pub(crate) query: Table,
+    pub(crate) alpn: Field<String>,
     pub(crate) pool: Field<String>,
     pub(crate) resume: Field<bool>,
 }

@@ -10,7 +10,7 @@ use crate::reading::problem::Problem;
 /// The largest compiled size of one expression, in bytes: enough for a route, too little for lists of signatures.
 const LARGEST: usize = 1 << 18;
 
-/// The conditions of a route. A request must meet all of them; without conditions every request matches.
+/// The conditions of a route. A request, or a TLS connection, must meet all of them; without conditions each matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Conditions {
     /// The condition on the path, without its query.
@@ -23,6 +23,8 @@ pub struct Conditions {
     pub cookie: Vec<(String, Pattern)>,
     /// The conditions on parameters of the query, by name.
     pub query: Vec<(String, Pattern)>,
+    /// The condition on the protocols that a TLS client offers (ALPN), one of which must meet it.
+    pub alpn: Option<Pattern>,
 }
 
 impl Conditions {
@@ -40,6 +42,16 @@ pub enum Pattern {
     Exactly(String),
     /// The expression matches somewhere in the value.
     Regex(Expression),
+}
+
+/// Displays the pattern as in the file.
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exactly(text) => f.write_str(text),
+            Self::Regex(expression) => write!(f, "~{expression}"),
+        }
+    }
 }
 
 impl FromStr for Pattern {

@@ -1,5 +1,6 @@
 //! `[[service.route]]`: which requests a pool serves.
 
+use std::fmt;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -31,6 +32,16 @@ pub struct Route {
     pub resume: bool,
 }
 
+/// Displays host and path, and what a TLS client must offer: what people call the route.
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.conditions.alpn {
+            None => write!(f, "{}{}", self.host, self.path),
+            Some(alpn) => write!(f, "{}{} alpn {alpn}", self.host, self.path),
+        }
+    }
+}
+
 /// The values of a route that could be read; see [`crate::sections::node::Draft`].
 pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
@@ -41,6 +52,7 @@ pub(crate) struct Draft {
     header_lines: Parsed<Vec<(String, Pattern)>>,
     cookie: Parsed<Vec<(String, Pattern)>>,
     query: Parsed<Vec<(String, Pattern)>>,
+    pub(crate) alpn: Parsed<Pattern>,
     pub(crate) pool: Option<Spanned<PoolName>>,
     pub(crate) resume: Parsed<bool>,
 }
@@ -61,6 +73,7 @@ impl Draft {
         let header_lines = parse_table(report, "header", raw.header, condition::named_by_token);
         let cookie = parse_table(report, "cookie", raw.cookie, condition::named_by_token);
         let query = parse_table(report, "query", raw.query, condition::named_in_query);
+        let alpn = parse(report, "alpn", raw.alpn, |text| text.parse());
         let pool = parse(report, "pool", raw.pool, |text| text.parse()).required(
             report,
             header.clone(),
@@ -81,9 +94,24 @@ impl Draft {
             header_lines,
             cookie,
             query,
+            alpn,
             pool,
             resume,
         }
+    }
+
+    /// The keys of this route that are about requests, and where they stand in the file.
+    pub(crate) fn about_requests(&self) -> impl Iterator<Item = (&'static str, Range<usize>)> {
+        let keys = [
+            ("path", self.path.span()),
+            ("regex", self.regex.span()),
+            ("method", self.method.span()),
+            ("header", self.header_lines.span()),
+            ("cookie", self.cookie.span()),
+            ("query", self.query.span()),
+        ];
+        let set = |(key, span): (_, Option<_>)| span.map(|span| (key, span));
+        keys.into_iter().filter_map(set)
     }
 
     /// The host, path and conditions of the route, if they could be read.
@@ -96,6 +124,7 @@ impl Draft {
             header: self.header_lines.clone_or(Vec::new())?,
             cookie: self.cookie.clone_or(Vec::new())?,
             query: self.query.clone_or(Vec::new())?,
+            alpn: self.alpn.clone_optional()?,
         };
         Some((host, path, conditions))
     }

@@ -2,7 +2,7 @@
 
 use regex::bytes::Regex;
 
-use super::Request;
+use super::{ClientHello, Request};
 
 /// The conditions of a route, all of which must be met.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,8 @@ pub struct Conditions {
     pub cookies: Vec<(String, Matcher)>,
     /// Conditions on a query parameter with this name; name and value are compared as the client wrote them.
     pub queries: Vec<(String, Matcher)>,
+    /// A condition on the protocols that a TLS client offers (ALPN).
+    pub alpn: Option<Matcher>,
 }
 
 /// A condition on a value. If several values have the same name, one that meets it suffices.
@@ -37,15 +39,23 @@ impl Conditions {
             headers,
             cookies,
             queries,
+            alpn,
         } = self;
         path.is_none()
             && method.is_none()
+            && alpn.is_none()
             && [headers, cookies, queries]
                 .iter()
                 .all(|list| list.is_empty())
     }
 
-    /// Whether a request meets all conditions.
+    /// Whether a TLS connection that begins so meets the condition on it. Its routes have no other conditions.
+    pub fn are_met_by_tls(&self, hello: &ClientHello) -> bool {
+        let offers = |alpn: &Matcher| hello.protocols().any(|name| alpn.is_met_by(name));
+        self.alpn.as_ref().is_none_or(offers)
+    }
+
+    /// Whether a request meets all conditions on requests.
     pub fn are_met(&self, request: &Request) -> bool {
         let path = |regex: &Regex| {
             let path = request.decoded_path();

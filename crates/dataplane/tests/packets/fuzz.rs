@@ -270,7 +270,7 @@ fn random() -> (u64, Rng) {
     (seed, Rng::with_seed(seed))
 }
 
-fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(name: &str) -> Option<T> {
+pub fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(name: &str) -> Option<T> {
     let text = env::var(name).ok()?;
     Some(
         text.parse()

@@ -10,6 +10,7 @@
 mod altered;
 mod at_once;
 mod blank;
+mod client_hello;
 mod cluster;
 mod damage;
 mod host;
@@ -25,6 +26,7 @@ mod seen;
 mod segment;
 mod sniff;
 mod table;
+mod tls_routes;
 
 mod aware_client;
 mod both;
@@ -33,6 +35,7 @@ mod connection_server;
 mod data_server;
 mod for_daemon;
 mod fuzz;
+mod fuzz_hellos;
 mod pairs;
 mod switch;
 mod vectors;

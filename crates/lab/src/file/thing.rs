@@ -34,6 +34,8 @@ pub struct Server {
     /// The server's own address, if it runs in a container: a network namespace behind a bridge `docker0` of the host.
     /// The host has 172.17.0.1/16 on that bridge, and forwards packets.
     pub container: Option<Ipv4Addr>,
+    /// Whether it speaks TLS, with a certificate of its own that names the host. This counts only for nginx.
+    pub tls: bool,
     /// Whether it listens with MPTCP, as Go programs do by default. This counts only for the Go server.
     pub mptcp: bool,
 }
@@ -115,6 +117,7 @@ impl<'de> Deserialize<'de> for Thing {
 struct Table {
     server: Option<String>,
     workers: Option<u8>,
+    tls: Option<bool>,
     mptcp: Option<bool>,
     container: Option<Ipv4Addr>,
     command: Option<Vec<String>>,
@@ -159,6 +162,9 @@ fn server(name: &str, table: Table) -> Result<Thing, String> {
     if table.name.is_some() {
         return Err("`name` is for commands: a server is called what it is".to_owned());
     }
+    if table.tls.is_some() && kind != ServerKind::Nginx {
+        return Err(format!("`tls` is for nginx: {name} speaks plain HTTP"));
+    }
     if table.mptcp.is_some() && kind != ServerKind::Go {
         return Err(format!(
             "`mptcp` is for goserver: {name} listens with plain TCP"
@@ -181,14 +187,16 @@ fn server(name: &str, table: Table) -> Result<Thing, String> {
         port: table.port.unwrap_or(Port::HTTP),
         workers,
         container: table.container,
+        tls: table.tls.unwrap_or(false),
         mptcp: table.mptcp.unwrap_or(true),
     }))
 }
 
 fn program(words: Vec<String>, table: Table) -> Result<Thing, String> {
-    if table.workers.is_some() || table.mptcp.is_some() || table.container.is_some() {
+    let is_server = table.workers.is_some() || table.tls.is_some() || table.mptcp.is_some();
+    if is_server || table.container.is_some() {
         return Err(
-            "`workers`, `mptcp` and `container` are for servers: leave them out of a command"
+            "`workers`, `tls`, `mptcp` and `container` are for servers: leave them out of a command"
                 .to_owned(),
         );
     }

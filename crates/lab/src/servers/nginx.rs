@@ -8,10 +8,14 @@ use super::files;
 use super::prepared::{Prepared, first_word, make_directory, write};
 use crate::error::Result;
 use crate::file::{Host, Server};
+use crate::tool;
 
 pub(super) fn prepare(host: &Host, server: &Server, directory: &Path) -> Result<Prepared> {
     let own = directory.join("nginx");
     make_directory(&own)?;
+    if server.tls {
+        make_certificate(&host.name.to_string(), &own)?;
+    }
     let config = own.join("nginx.conf");
     write(&config, &text(host, server, directory, &own))?;
     Ok(Prepared {
@@ -26,6 +30,16 @@ pub(super) fn prepare(host: &Host, server: &Server, directory: &Path) -> Result<
     })
 }
 
+/// Makes a key, and a certificate that names the host and that nobody else has signed.
+fn make_certificate(host: &str, own: &Path) -> Result<()> {
+    let own = own.display();
+    tool::run(&format!(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 \
+         -subj /CN={host} -keyout {own}/key.pem -out {own}/certificate.pem"
+    ))
+    .map(drop)
+}
+
 /// The text of nginx.conf. `/upload` goes to a second server over a Unix socket, because nginx waits for the
 /// whole body only when it is a proxy. Then `$content_length` is the number of bytes read, also for a chunked body.
 fn text(host: &Host, server: &Server, directory: &Path, own: &Path) -> String {
@@ -33,11 +47,18 @@ fn text(host: &Host, server: &Server, directory: &Path, own: &Path) -> String {
     let port = server.port.number();
     let workers = server.workers;
     let (directory, own) = (directory.display(), own.display());
+    let (ssl, certificate) = if server.tls {
+        let pair =
+            format!("ssl_certificate {own}/certificate.pem; ssl_certificate_key {own}/key.pem;");
+        ("ssl http2", pair)
+    } else {
+        ("", String::new())
+    };
     let files_limit = files_limit();
     let files = files::directory();
     let files = files.display();
     let listen_ipv6 = if host.has_ipv6() {
-        format!("listen [::]:{port} reuseport backlog=4096 ipv6only=on;")
+        format!("listen [::]:{port} {ssl} reuseport backlog=4096 ipv6only=on;")
     } else {
         String::new()
     };
@@ -77,7 +98,8 @@ http {{
     }}
 
     server {{
-        listen {port} reuseport backlog=4096;
+        listen {port} {ssl} reuseport backlog=4096;
+        {certificate}
         {listen_ipv6}
         root {files};
         add_header X-Served-By {name} always;

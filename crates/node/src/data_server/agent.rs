@@ -14,9 +14,9 @@ use anyhow::{Context as _, Result};
 use baton_abi::{AnswerKey, Door, HaveRead, Kept, TcbKey};
 use baton_agent::{
     Services,
-    reader::{Counters, Lead, Program, Reader, Route, Store},
+    reader::{Asked, Counters, Lead, Program, Protocol, Reader, Route, Served, Store},
 };
-use baton_core::{dispatcher, rules::Request};
+use baton_core::dispatcher;
 use baton_dataplane::{DataServer, Early, Error, Reading};
 use baton_net::Connections;
 use baton_net::client_frame::{ETHERNET, PIECE, Stream};
@@ -32,7 +32,6 @@ use crate::{
     local_node::LocalNode,
     locked::locked,
     logging::logged,
-    tables::Served,
 };
 
 /// At most this many bytes of a request are read for a dispatcher, as many as the program reads.
@@ -139,11 +138,6 @@ struct Here {
 }
 
 impl Here {
-    /// Returns the service at this address.
-    fn served(&self, cluster: SocketAddrV4) -> Option<Served> {
-        locked(&self.served).get(&cluster).copied()
-    }
-
     fn let_idle_leave(&self, quiet: Duration) -> Result<()> {
         let Ok(_alone) = self.leaving.try_lock() else {
             return Ok(());
@@ -168,7 +162,11 @@ impl Here {
 
     /// Makes an empty ACK for each connection on which no data was sent or came for a time within `quiet`.
     fn idle(&self, quiet: RangeInclusive<Duration>) -> Result<Vec<Vec<u8>>> {
-        let services = locked(&self.served).keys().copied().collect();
+        // A TLS connection never leaves, and is never at rest.
+        let services = (locked(&self.served).iter())
+            .filter(|(_, served)| served.protocol == Protocol::Http)
+            .map(|(at, _)| *at)
+            .collect();
         let idle = Connections::idle(&services, quiet)?.into_iter();
         let frames = idle.filter_map(|(client, cluster)| {
             let flow = TcbKey::of(client, cluster);
@@ -223,13 +221,15 @@ impl Program for Here {
         self.reading.door(socket, flow).map_err(other)
     }
 
-    fn head_timeout(&self, cluster: SocketAddrV4) -> Option<Duration> {
-        Some(self.served(cluster)?.head_timeout)
+    fn served(&self, cluster: SocketAddrV4) -> Option<Served> {
+        locked(&self.served).get(&cluster).copied()
     }
 
-    fn lead(&self, cluster: SocketAddrV4, request: &Request) -> Option<Lead> {
-        let service = self.served(cluster)?.id;
-        let (lead, path) = self.rules.of(service, request)?;
+    fn lead(&self, service: u16, asked: &Asked) -> Option<Lead> {
+        let (lead, path) = match asked {
+            Asked::Http(request) => self.rules.of(service, request)?,
+            Asked::Tls(hello) => (self.rules.of_tls(service, hello)?, None),
+        };
         Some(Lead {
             route: lead.map(|lead| Route {
                 number: lead.route,

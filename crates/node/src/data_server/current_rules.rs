@@ -9,7 +9,7 @@ use std::{
 };
 
 use baton_abi::Pool;
-use baton_core::rules::{Request, Rules};
+use baton_core::rules::{ClientHello, Request, Rules};
 use baton_dataplane::Lead;
 use baton_wire::{Address, HashKey, KeyRing, PathHash};
 
@@ -41,6 +41,12 @@ impl RuleSet {
     fn lead(&self, service: u16, request: &Request) -> Option<Lead> {
         // These rules are made with numbers of routes in place of pools (tables/routes.rs).
         let route = self.rules.pool(service, request)?;
+        self.leads.get(&route).copied()
+    }
+
+    /// Returns where the rules lead a TLS connection to this service; `None` if no route matches.
+    fn lead_of_tls(&self, service: u16, hello: &ClientHello) -> Option<Lead> {
+        let route = self.rules.pool_of_tls(service, hello)?;
         self.leads.get(&route).copied()
     }
 
@@ -83,5 +89,10 @@ impl RuleReader {
         let rule_set = self.rule_set()?;
         let path = request.path().hash(rule_set.hash_key).map(PathHash::get);
         Some((rule_set.lead(service, request), path))
+    }
+
+    /// Judges a TLS connection to this service by its ClientHello, as [`RuleReader::of`] judges a request.
+    pub fn of_tls(&self, service: u16, hello: &ClientHello) -> Option<Option<Lead>> {
+        Some(self.rule_set()?.lead_of_tls(service, hello))
     }
 }

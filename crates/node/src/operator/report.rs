@@ -285,9 +285,7 @@ fn pool(
     Pool {
         name: pool.name.to_string(),
         policy: pool.policy.to_string(),
-        routes: routes
-            .map(|route| format!("{}{}", route.host, route.path))
-            .collect(),
+        routes: routes.map(ToString::to_string).collect(),
         taking: (pool.nodes.iter().map(ToString::to_string))
             .filter(|node| taking.contains(node))
             .collect(),
@@ -304,7 +302,7 @@ fn route(
     let tallied = daemon.tables.tallied_route(at, route);
     let at_doors = daemon.at_doors_by_route(at, route, tallied)?;
     Ok(Route {
-        route: format!("{}{}", route.host, route.path),
+        route: route.to_string(),
         pool: service.pools[route.pool].name.to_string(),
         tally: tallies::of(&daemon.dataplane, tallied, at_doors)?,
     })

@@ -14,7 +14,6 @@ mod ways;
 
 pub use policies::{policy, pools};
 pub use routes::check as check_routes;
-pub use services::Served;
 pub use ways::{connection_server_addresses, data_server, data_server_addresses, node_addresses};
 
 use std::{
@@ -24,6 +23,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use baton_agent::reader::{Protocol, Served};
+use baton_config::{ClientProtocol, UnknownName};
 use baton_core::{
     Moment,
     slots::{Slot, Slots},
@@ -160,8 +161,16 @@ impl Tables {
     /// What the agent that reads requests needs to know of these services. A service without an id is left out.
     pub fn served(&self, services: &[Placed<'_>]) -> HashMap<SocketAddrV4, Served> {
         let served = |(at, service): &Placed<'_>| {
-            let (id, head_timeout) = (*self.ids.get(at)?, service.head_timeout);
-            Some((*at, Served { id, head_timeout }))
+            let served = Served {
+                id: *self.ids.get(at)?,
+                protocol: match service.protocol {
+                    ClientProtocol::Http => Protocol::Http,
+                    ClientProtocol::Tls => Protocol::Tls,
+                },
+                head_timeout: service.head_timeout,
+                refuses_unknown_names: service.unknown_name == UnknownName::Refuse,
+            };
+            Some((*at, served))
         };
         services.iter().filter_map(served).collect()
     }

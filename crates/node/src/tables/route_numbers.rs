@@ -25,8 +25,22 @@ impl RouteId {
     /// The identity of this route of the service at this address.
     pub fn new(service: SocketAddrV4, route: &baton_config::Route) -> Self {
         let mut text = format!("{service} {}{}", route.host, route.path);
+        let baton_config::Conditions {
+            regex,
+            method,
+            header,
+            cookie,
+            query,
+            alpn,
+        } = &route.conditions;
+        // No release may write the same route in another way. So what is new is added only where it is set.
         if !route.conditions.is_empty() {
-            text += &format!(" {:?}", route.conditions);
+            text += &format!(
+                " Conditions {{ regex: {regex:?}, method: {method:?}, header: {header:?}, cookie: {cookie:?}, query: {query:?} }}"
+            );
+        }
+        if let Some(alpn) = alpn {
+            text += &format!(" alpn {alpn:?}");
         }
         Self(stable_hash(&text))
     }

@@ -153,6 +153,7 @@ fn conditions(of: &baton_config::Conditions) -> Conditions {
         headers: named(&of.header),
         cookies: named(&of.cookie),
         queries: named(&of.query),
+        alpn: of.alpn.as_ref().map(matcher),
     }
 }
 

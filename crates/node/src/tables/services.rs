@@ -3,16 +3,16 @@
 use std::{
     collections::{BTreeSet, HashMap},
     net::{Ipv4Addr, SocketAddrV4},
-    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 use baton_abi::{
     MAX_LARGE, MAX_SERVICES, SERVICE_ASKS, SERVICE_DIRECT, SERVICE_DOWN, SERVICE_HOSTS,
-    SERVICE_OWNER, SERVICE_PATHS, SERVICE_RESUME, SERVICE_RESUME_REST, SERVICE_SIZES,
-    SERVICE_SPLIT_AT_ACK, SERVICE_STAYS, SERVICE_TARGETS, Service, ServiceKey,
+    SERVICE_OWNER, SERVICE_PATHS, SERVICE_REFUSES, SERVICE_RESUME, SERVICE_RESUME_REST,
+    SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, SERVICE_STAYS, SERVICE_TARGETS, SERVICE_TLS, Service,
+    ServiceKey,
 };
-use baton_config::{Handover, NodeName, Policy, Split};
+use baton_config::{Handover, NodeName, Policy, Split, UnknownName};
 use baton_core::{
     Moment,
     membership::{Cluster, Membership},
@@ -253,15 +253,18 @@ impl Tables {
             bail!("service {} has no id", service.name)
         };
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
+        let has_paths = !service.is_tls() && !service.routes.is_empty();
         let flags = flag(service.split == Split::Ack, SERVICE_SPLIT_AT_ACK)
             | flag(service.owner_routes(), SERVICE_OWNER)
             | flag(
                 service.owner_routes() && service.connections_stay(),
                 SERVICE_STAYS,
             )
-            | flag(!service.routes.is_empty(), SERVICE_PATHS)
-            | flag(routes::name_hosts(service), SERVICE_HOSTS)
-            | flag(reads_targets(service), SERVICE_TARGETS)
+            | flag(service.is_tls(), SERVICE_TLS)
+            | flag(service.unknown_name == UnknownName::Refuse, SERVICE_REFUSES)
+            | flag(has_paths, SERVICE_PATHS)
+            | flag(has_paths && routes::name_hosts(service), SERVICE_HOSTS)
+            | flag(has_paths || reads_targets(service), SERVICE_TARGETS)
             | flag(service.dispatcher.is_some(), SERVICE_ASKS)
             | flag(service.large.is_some(), SERVICE_SIZES)
             | flag(service.resumes(), SERVICE_RESUME)
@@ -296,24 +299,13 @@ impl Tables {
 fn reads_targets(service: &baton_config::Service) -> bool {
     let by_path = |policy: Policy| matches!(policy, Policy::Path | Policy::Lard);
     let of_pools = service.pools.iter().map(|pool| pool.policy);
-    !service.routes.is_empty()
-        || service.large.is_some()
-        || std::iter::once(service.policy).chain(of_pools).any(by_path)
+    service.large.is_some() || std::iter::once(service.policy).chain(of_pools).any(by_path)
 }
 
 /// The address of the node that is the dispatcher of a service, if the service has one.
 fn dispatcher_of(service: &baton_config::Service, local: &LocalNode) -> Option<Ipv4Addr> {
     let name = service.dispatcher.as_ref()?;
     local.config.node_named(name.as_str())?.address.ipv4()
-}
-
-/// What the agent that reads requests knows of a service.
-#[derive(Clone, Copy, Debug)]
-pub struct Served {
-    /// The service's number in the maps.
-    pub id: u16,
-    /// How long the service's clients may take to send the head of a request.
-    pub head_timeout: Duration,
 }
 
 /// The key of the entry for the cluster address alone, which has port 0.

@@ -7,7 +7,7 @@ pub mod frames;
 pub mod http;
 mod lccp_in;
 mod orphans;
-mod routing;
+pub mod routing;
 
 mod sweep;
 mod upload;

@@ -5,3 +5,4 @@ pub mod path_hash;
 pub mod route;
 pub mod sizes;
 pub mod tally;
+pub mod tls;

@@ -111,7 +111,8 @@ fn tell_head(live: &Live, read: &TcpStream, known: &Segment, head: usize, flags:
     );
 }
 
-fn note_read(live: &Live, read: &TcpStream, known: &HaveRead) {
+/// Notes in the map `have_read` what the agent has read on this socket.
+pub fn note_read(live: &Live, read: &TcpStream, known: &HaveRead) {
     let map = map_named(live.node.plane(), "have_read");
     let socket = read.as_raw_fd().to_ne_bytes();
     map.update(&socket, known.as_bytes(), MapFlags::ANY)

@@ -12,3 +12,5 @@ pub mod owner_ends;
 pub mod pools;
 pub mod requests;
 pub mod tally;
+pub mod tls;
+pub mod tls_stays;

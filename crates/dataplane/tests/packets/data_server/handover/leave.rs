@@ -16,7 +16,7 @@ use crate::{
 };
 
 const LEFT: Counted<'_> = &[("ds_door_handed_on", 1), ("ds_released", 1)];
-const STAYS: Counted<'_> = &[("ds_release_refused", 1)];
+pub const STAYS: Counted<'_> = &[("ds_release_refused", 1)];
 const GONE: Counted<'_> = &[("ds_release_gone", 1)];
 const AT_REST: Counted<'_> = &[("ds_rest", 1)];
 /// Index of WEB's pool.
@@ -32,7 +32,7 @@ pub fn members(live: &Live, members: u64) {
 
 /// Sends in the empty ACK that the daemon makes. The daemon knows the connection's addresses and ports, and nothing
 /// else.
-fn leave(live: &Live) {
+pub fn leave(live: &Live) {
     let ack = live.client.later(0, 0, 0).options([1; 12]);
     let reading = live.node.data_server().reading(LOOPBACK).unwrap();
     reading.leave(&frame_here(&ack)).unwrap();
@@ -53,7 +53,7 @@ pub fn but_echo(packet: &[u8]) -> (u32, u32, u16, Vec<u8>, Vec<u8>) {
 }
 
 /// Sends in the empty ACK with which the daemon asks whether the connection is at rest.
-fn ask_for_rest(live: &Live) {
+pub fn ask_for_rest(live: &Live) {
     let ack = live.client.later(0, 0, 0).options([1; 12]);
     let reading = live.node.data_server().reading(LOOPBACK).unwrap();
     reading.rest(&frame_here(&ack)).unwrap();
