@@ -13,6 +13,14 @@ static __always_inline struct service *service_at(__be32 address, __be16 port)
 	return bpf_map_lookup_elem(&services, &key);
 }
 
+/* Whether clients of this service speak TLS. This is no part of its callers, whose stacks have no room for the key. */
+static __noinline bool is_tls(__be32 address, __be16 port)
+{
+	const struct service *service = service_at(address, port);
+
+	return service && service->flags & SERVICE_TLS;
+}
+
 static __always_inline void name_flow(struct tcb_key *flow, __be32 client, __be16 client_port,
 				      __be32 cluster, __be16 cluster_port)
 {

@@ -72,12 +72,12 @@ static __noinline int adopt_orphan(struct packet *p, struct tcb *tcb)
  */
 static __always_inline bool may_ask_again(struct packet *p, const struct tcb *tcb)
 {
-	const struct service *service = service_at(p->frame.ip->daddr, p->frame.tcp->dest);
-	struct request *r = blank_request();
-
-	if (!r || !repeats_request(tcb, &p->frame) || !fits_in_lccp(p))
+	if (!repeats_request(tcb, &p->frame) || !fits_in_lccp(p))
 		return false;
-	return (service && service->flags & SERVICE_TLS) || (read_request_of(p, r) && may_move(r));
+	if (is_tls(p->frame.ip->daddr, p->frame.tcp->dest))
+		return true;
+	struct request *r = blank_request();
+	return r && read_request_of(p, r) && may_move(r);
 }
 
 /* Handles a packet of a connection whose owner is dead. No other data server has the rest of its response yet. */

@@ -120,14 +120,6 @@ static __always_inline bool is_later(struct bpf_sock *sk, const struct inner *in
 	return ended && bpf_ntohl(in->tcp.seq) - ended->tw_sk.__tw_common.skc_tw_rcv_nxt + BEHIND_SEQ >= 2 * BEHIND_SEQ;
 }
 
-/* A function of its own: the caller's stack has no room for what it looks up. */
-static __noinline bool is_of_tls(const struct inner *in)
-{
-	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
-
-	return service && service->flags & SERVICE_TLS;
-}
-
 /* Says what becomes of a packet of the connection on `sk`: an enum found, or a verdict if the packet is done with. */
 static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
@@ -166,7 +158,7 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 	if (!payload_of(in) || !tcp)
 		return LET_IN;
 	/* A TLS connection that began before its service had a door stays here: nothing of it would be judged. */
-	if (!d && is_of_tls(in) && !being_adopted(h))
+	if (!d && is_tls(in->ip.daddr, in->tcp.dest) && !being_adopted(h))
 		return LET_IN;
 	if (!d)
 		return end_here(a, tcp, COUNTER_DS_DOOR_UNKNOWN);

@@ -36,19 +36,29 @@ struct judged {
 	bool resumes;              /* another data server may go on with its response */
 };
 
+/* Copies the packet's payload to this processor's text, as far as that has room. Returns how many bytes; 0: none. */
+static __always_inline u32 load_text(struct __sk_buff *skb, const struct inner *in)
+{
+	struct text *text = text_of_this_cpu();
+	u32 bytes = payload_of(in), seen = seen_of(bytes);
+
+	if (!text || bytes < 1 ||
+	    bpf_skb_load_bytes(skb, payload_at(in), text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD)))
+		return 0;
+	return seen;
+}
+
 /*
  * Reads the request that begins with the packet. False if the packet does not show the whole head, or the head does not
  * say for certain how its body ends.
  */
 static __noinline bool read_request_inside(struct __sk_buff *skb, const struct inner *in, struct request *r)
 {
-	struct text *text = text_of_this_cpu();
-	u32 bytes = payload_of(in), seen = seen_of(bytes);
+	u32 seen = load_text(skb, in);
 
-	if (!text || !r || bytes < 1 ||
-	    bpf_skb_load_bytes(skb, payload_at(in), text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD)))
+	if (!r || !seen)
 		return false;
-	read_text(bytes, seen, r);
+	read_text(payload_of(in), seen, r);
 	return r->target && r->end && !r->odd;
 }
 
@@ -68,16 +78,9 @@ static __noinline void measure_request(struct __sk_buff *skb, const struct inner
 		follow_body(skb, in, r->end, s);
 }
 
-/*
- * Returns the pool that the request is for, and notes in `j` what its route says. NO_POOL if its host and path do not
- * show the pool plainly.
- */
-static __always_inline u32 pool_of_request(const struct service *service, const struct request *r, struct judged *j)
+/* Returns the pool to which `route` leads, and notes in `j` what the route says. NO_POOL if it is not decided. */
+static __always_inline u32 pool_of_route(const struct service *service, const struct request *r, u32 route, struct judged *j)
 {
-	u32 route = NO_POOL;
-
-	if (service->flags & (SERVICE_PATHS | SERVICE_TARGETS))
-		route = find_route(service->id, service->flags, r);
 	if (route & ROUTE_UNDECIDED)
 		return NO_POOL;
 	u32 pool = route & ROUTE_POOL;
@@ -88,6 +91,16 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 	return pool;
 }
 
+/* Returns the pool that the request is for. NO_POOL if its host and path do not show the pool plainly. */
+static __always_inline u32 pool_of_request(const struct service *service, const struct request *r, struct judged *j)
+{
+	u32 route = NO_POOL;
+
+	if (service->flags & (SERVICE_PATHS | SERVICE_TARGETS))
+		route = find_route(service->id, service->flags, r);
+	return pool_of_route(service, r, route, j);
+}
+
 /*
  * Returns the pool of a TLS connection that begins with this packet. All of the packet counts as the head of a request
  * whose body does not end. NO_POOL if the packet does not show the pool plainly.
@@ -95,22 +108,13 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 static __noinline u32 pool_of_hello(struct __sk_buff *skb, const struct inner *in, const struct service *service,
 				    struct request *r, struct judged *j)
 {
-	struct text *text = text_of_this_cpu();
-	u32 bytes = payload_of(in), seen = seen_of(bytes);
+	u32 seen = load_text(skb, in);
 
-	if (!text || !service || !r || !j || bytes < 1 ||
-	    bpf_skb_load_bytes(skb, payload_at(in), text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD)))
+	if (!seen || !service || !r || !j)
 		return NO_POOL;
-	u32 route = find_tls_route(service->id, service->flags, seen);
-	if (route & ROUTE_UNDECIDED)
-		return NO_POOL;
-	r->end = bytes;
+	r->end = payload_of(in);
 	r->large = ENDLESS;
-	u32 pool = route & ROUTE_POOL;
-	if (pool == NO_POOL)
-		return service->pool;
-	j->route = route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
-	return pool;
+	return pool_of_route(service, r, find_tls_route(service->id, service->flags, seen), j);
 }
 
 /*

@@ -34,10 +34,9 @@ static __always_inline bool is_dead(__be32 address)
  */
 static __noinline bool is_repeatable(struct __sk_buff *skb, const struct inner *in)
 {
-	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
 	u64 word;
 
-	if (service && service->flags & SERVICE_TLS)
+	if (is_tls(in->ip.daddr, in->tcp.dest))
 		return true;
 	if (bpf_skb_load_bytes(skb, payload_at(in), &word, sizeof(word)))
 		return false;

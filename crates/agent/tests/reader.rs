@@ -550,6 +550,15 @@ fn tls() -> Seen {
     }
 }
 
+/// Begins a TLS connection with these bytes, and asserts that it is given to the program for the service's own pool.
+async fn goes_to_the_service_s_own_pool(first: &[u8]) {
+    let mut bed = Bed::of(tls()).await;
+    bed.say(first).await;
+    let (program, counters) = bed.goes_after(first.len(), 0);
+    until(|| counters.given.load(Relaxed) == 1).await;
+    assert_eq!(u32::from(program.0.lock().unwrap().read.pool), NO_POOL);
+}
+
 /// All that has come counts as the head of a request whose body never ends.
 #[test]
 fn a_tls_connection_is_given_to_the_program_as_it_came() {
@@ -589,11 +598,7 @@ fn a_name_without_a_route_is_refused_if_the_service_says_so() {
             bed.say(&other).await;
             assert_eq!(bed.answered().await, [21, 3, 3, 0, 2, 2, 112]); // unrecognized_name
 
-            let mut bed = Bed::of(tls()).await;
-            bed.say(&other).await;
-            let (program, counters) = bed.goes_after(other.len(), 0);
-            until(|| counters.given.load(Relaxed) == 1).await;
-            assert_eq!(u32::from(program.0.lock().unwrap().read.pool), NO_POOL);
+            goes_to_the_service_s_own_pool(&other).await;
         },
     );
 }
@@ -606,11 +611,7 @@ fn what_begins_no_tls_connection_names_no_server() {
             &b"GET / HTTP/1.1\r\n\r\n"[..],
             &[22, 3, 1, 0, 4, 2, 0, 0, 0],
         ] {
-            let mut bed = Bed::of(tls()).await;
-            bed.say(text).await;
-            let (program, counters) = bed.goes_after(text.len(), 0);
-            until(|| counters.given.load(Relaxed) == 1).await;
-            assert_eq!(u32::from(program.0.lock().unwrap().read.pool), NO_POOL);
+            goes_to_the_service_s_own_pool(text).await;
         }
     });
 }

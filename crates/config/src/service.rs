@@ -187,6 +187,16 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// The policies of the service and of its pools that choose by what a request asks for.
+    pub(crate) fn policies_by_request(&self) -> impl Iterator<Item = &Spanned<Policy>> {
+        let policies = self.pools.iter().map(|pool| &pool.policy);
+        let all = [&self.policy].into_iter().chain(policies);
+        all.filter_map(|policy| match policy {
+            Parsed::Right(policy) if policy.get_ref().needs_request() => Some(policy),
+            _ => None,
+        })
+    }
+
     pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawService>) -> Self {
         let header = raw.span();
         let raw = raw.into_inner();

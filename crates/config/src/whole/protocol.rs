@@ -26,14 +26,9 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
 }
 
 fn of_service(report: &mut Report<'_>, service: &service::Draft) {
-    let policies = service.pools.iter().map(|pool| &pool.policy);
-    for policy in [&service.policy].into_iter().chain(policies) {
-        if let Parsed::Right(policy) = policy
-            && policy.get_ref().needs_request()
-        {
-            let what = format!("policy \"{}\"", policy.get_ref());
-            reads_requests(report, policy.span(), &what);
-        }
+    for policy in service.policies_by_request() {
+        let what = format!("policy \"{}\"", policy.get_ref());
+        reads_requests(report, policy.span(), &what);
     }
     if let Parsed::Right(large) = &service.large {
         reads_requests(report, large.get_ref().header.clone(), "large");

@@ -181,15 +181,10 @@ fn pools_without_a_route(report: &mut Report<'_>, service: &service::Draft) {
 /// Reports policies, size classes and routes that need the request, in a service with `split = "ack"`. At the
 /// end of the handshake no request has been read.
 fn decided_too_early(report: &mut Report<'_>, service: &service::Draft) {
-    let policies = service.pools.iter().map(|pool| &pool.policy);
-    for policy in [&service.policy].into_iter().chain(policies) {
-        if let Parsed::Right(policy) = policy
-            && policy.get_ref().needs_request()
-        {
-            let remedy = "remove split, or choose \"client\", \"least-loaded\" or another policy";
-            let what = format!("policy \"{}\"", policy.get_ref());
-            report.error(policy.span(), too_early(&what, remedy));
-        }
+    for policy in service.policies_by_request() {
+        let remedy = "remove split, or choose \"client\", \"least-loaded\" or another policy";
+        let what = format!("policy \"{}\"", policy.get_ref());
+        report.error(policy.span(), too_early(&what, remedy));
     }
     if let Parsed::Right(large) = &service.large {
         let remedy = "remove split, or large";

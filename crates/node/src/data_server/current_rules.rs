@@ -37,17 +37,10 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// Returns where the rules lead a request to this service; `None` if no route matches.
-    fn lead(&self, service: u16, request: &Request) -> Option<Lead> {
-        // These rules are made with numbers of routes in place of pools (tables/routes.rs).
-        let route = self.rules.pool(service, request)?;
-        self.leads.get(&route).copied()
-    }
-
-    /// Returns where the rules lead a TLS connection to this service; `None` if no route matches.
-    fn lead_of_tls(&self, service: u16, hello: &ClientHello) -> Option<Lead> {
-        let route = self.rules.pool_of_tls(service, hello)?;
-        self.leads.get(&route).copied()
+    /// Returns where the route leads that the rules have found; `None` if they have found none. These rules are made
+    /// with numbers of routes in place of pools (tables/routes.rs).
+    fn lead(&self, found: Option<u16>) -> Option<Lead> {
+        self.leads.get(&found?).copied()
     }
 
     /// Returns the index of this data server if it is a member of the pool.
@@ -88,11 +81,12 @@ impl RuleReader {
     pub fn of(&self, service: u16, request: &Request) -> Option<(Option<Lead>, Option<u64>)> {
         let rule_set = self.rule_set()?;
         let path = request.path().hash(rule_set.hash_key).map(PathHash::get);
-        Some((rule_set.lead(service, request), path))
+        Some((rule_set.lead(rule_set.rules.pool(service, request)), path))
     }
 
     /// Judges a TLS connection to this service by its ClientHello, as [`RuleReader::of`] judges a request.
     pub fn of_tls(&self, service: u16, hello: &ClientHello) -> Option<Option<Lead>> {
-        Some(self.rule_set()?.lead_of_tls(service, hello))
+        let rule_set = self.rule_set()?;
+        Some(rule_set.lead(rule_set.rules.pool_of_tls(service, hello)))
     }
 }

@@ -201,11 +201,7 @@ fn what_is_another_s_goes_there() {
     // The ADOPT's packet is the agent's frame, except that the timestamp of ours that it echoes is brought up to
     // date.
     live.expect(HANDED_ON);
-    let adopts = live.message_to(ds(1), ds_mac(1));
-    assert!(
-        matches!(adopts.message, Message::Adopt { .. }),
-        "{adopts:?}"
-    );
+    let adopts = live.adopted_by_next(1);
     assert!(adopts.packet.ends_with(ELSEWHERE));
     let told = live.message_to(CS, CS_MAC);
     assert!(matches!(told.message, Message::Moved { .. }), "{told:?}");

@@ -95,11 +95,7 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
     let ack = live.ack();
     comes_again(&live, &early);
     live.expect(HANDED_ON);
-    let adopts = live.message_to(ds(1), ds_mac(1));
-    assert!(
-        matches!(adopts.message, Message::Adopt { .. }),
-        "{adopts:?}"
-    );
+    let adopts = live.adopted_by_next(1);
     let (acknowledged, stamps, bytes) = said(&adopts.packet);
     let (newest, before, _) = said(&ack.packet());
     assert_eq!((acknowledged, &bytes[..]), (newest, ELSEWHERE));

@@ -1,9 +1,12 @@
 //! TLS connections whose ClientHello was let in: nothing that follows is judged, and none leaves.
 
-use std::{io::Read as _, net::TcpStream, os::fd::AsRawFd as _};
+use std::{
+    io::Read as _,
+    net::{TcpListener, TcpStream},
+    os::fd::AsRawFd as _,
+};
 
 use baton_abi::{HaveRead, SERVICE_REFUSES, SERVICE_STAYS};
-use baton_wire::Message;
 use libbpf_rs::MapCore as _;
 
 use super::{
@@ -195,6 +198,18 @@ fn note_hello(live: &Live, read: &TcpStream, known: &Segment, pool: u16) {
     note_read(live, read, &known);
 }
 
+/// Adopts a connection that begins with this ClientHello in two packets, so that the agent reads it, and has the agent
+/// give it back as one for this pool.
+#[track_caller]
+fn gives_back(live: &Live, agent: &TcpListener, first: &Segment, pool: u16) {
+    let [begins, rest] = cut(first, 100);
+    live.adopts(&begins, READS);
+    live.forwards(&rest, FORWARDED);
+    let (read, _) = accept(agent);
+    note_hello(live, &read, first, pool);
+    send_in(live, first);
+}
+
 /// The agent gives back a ClientHello that it has read, and nothing is judged from then on.
 #[test]
 fn what_the_agent_has_read_its_server_gets() {
@@ -203,12 +218,7 @@ fn what_the_agent_has_read_its_server_gets() {
     // What the packet shows is for another data server, and it is not all.
     let whole = Hello::of(OTHERS_NAME).in_records(40);
     let first = begin(&mut live, whole);
-    let [begins, rest] = cut(&first, 100);
-    live.adopts(&begins, READS);
-    live.forwards(&rest, FORWARDED);
-    let (read, _) = accept(&agent);
-    note_hello(&live, &read, &first, A);
-    send_in(&live, &first);
+    gives_back(&live, &agent, &first, A);
     live.expect(GIVEN);
     live.stream = accept(&live.listener).0;
     expect_bytes(&live.stream, &first.payload);
@@ -233,18 +243,9 @@ fn what_the_agent_has_read_for_another_goes_there() {
     let (mut live, agent) = tls(0);
     let whole = Hello::of(OURS).whole();
     let first = begin(&mut live, whole);
-    let [begins, rest] = cut(&first, 100);
-    live.adopts(&begins, READS);
-    live.forwards(&rest, FORWARDED);
-    let (read, _) = accept(&agent);
-    note_hello(&live, &read, &first, B);
-    send_in(&live, &first);
+    gives_back(&live, &agent, &first, B);
     live.expect(HANDED_ON);
-    let adopts = live.message_to(ds(1), ds_mac(1));
-    assert!(
-        matches!(adopts.message, Message::Adopt { .. }),
-        "{adopts:?}"
-    );
+    let adopts = live.adopted_by_next(1);
     assert!(adopts.packet.ends_with(&first.payload));
     assert!(nothing_to_accept(&live.listener));
 }
@@ -261,12 +262,7 @@ fn of_two_that_may_have_it_the_policy_chooses() {
     live.node.routing().set_pool(B, &pool).unwrap();
     begins_here(&mut live, &Hello::of(OTHERS_NAME));
     let first = begin(&mut live, Hello::of(OTHERS_NAME).whole());
-    let [begins, rest] = cut(&first, 100);
-    live.adopts(&begins, READS);
-    live.forwards(&rest, FORWARDED);
-    let (read, _) = accept(&agent);
-    note_hello(&live, &read, &first, B);
-    send_in(&live, &first);
+    gives_back(&live, &agent, &first, B);
     live.expect(HANDED_ON);
     assert!(nothing_to_accept(&live.listener));
 }
