@@ -105,6 +105,7 @@ install: build ## the program, libeop, a sample configuration, a systemd unit; P
 	install -D -m 644 crates/eop/c/include/eop.h $(DESTDIR)$(PREFIX)/include/eop.h
 	install -D -m 644 packaging/eop/eop.3 $(DESTDIR)$(PREFIX)/share/man/man3/eop.3
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 packaging/man/*.1
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man5 packaging/man/*.5
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 packaging/man/*.8
 	install -d -m 755 $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	sed 's,@PREFIX@,$(PREFIX),' packaging/eop/eop.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/eop.pc

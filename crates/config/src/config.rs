@@ -4,18 +4,18 @@ use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
-use crate::reading::document::{self, Document};
-use crate::reading::problem::{Diagnostic, Error, Problem};
+use crate::reading::document;
+use crate::reading::problem::{Diagnostic, Error};
 use crate::reading::read::{KeyFile, Source, read_file};
 use crate::reading::report::Report;
-use crate::sections::cluster::Cluster;
+use crate::sections::cluster::{Cluster, KeyFiles};
 use crate::sections::cs::ConnectionServer;
-use crate::sections::failover::{self, Failover};
-use crate::sections::forwarding::{self, Forwarding};
+use crate::sections::failover::Failover;
+use crate::sections::forwarding::Forwarding;
 use crate::sections::key::Key;
-use crate::sections::local::{self, Local};
-use crate::sections::node::{self, Node};
-use crate::service::{self, Service};
+use crate::sections::local::Local;
+use crate::sections::node::Node;
+use crate::service::Service;
 use crate::values::address::ClusterAddress;
 use crate::values::name::NodeName;
 use crate::whole;
@@ -206,48 +206,39 @@ fn addresses<'a>(services: impl Iterator<Item = &'a Service>) -> Vec<ClusterAddr
     addresses
 }
 
-fn sections(
-    report: &mut Report<'_>,
-    source: Source<'_>,
-    keys: &impl Fn(&Path) -> io::Result<KeyFile>,
-) -> Option<Config> {
-    let Document { raw, torn } = document::parse(report, source.text)?;
-    let cluster = match raw.cluster {
-        Some(cluster) => Cluster::parse(report, cluster, source, keys),
-        None if torn => None,
-        None => {
-            let remedy = "add it, with key_file = \"/etc/baton/cluster.key\"";
-            report.error(None, Problem::new("there is no [cluster] section", remedy));
-            None
-        }
-    };
-    let local = local::Draft::parse(report, raw.local);
-    let cs = ConnectionServer::parse(report, raw.cs);
-    let failover = (raw.failover).map(|section| failover::Draft::parse(report, section));
-    let forwarding = (raw.forwarding).map(|section| forwarding::Draft::parse(report, section));
-    let nodes: Vec<node::Draft> = raw
-        .node
-        .into_iter()
-        .map(|node| node::Draft::parse(report, node))
-        .collect();
-    let services: Vec<service::Draft> = raw
-        .service
-        .into_iter()
-        .map(|service| service::Draft::parse(report, service))
-        .collect();
-    if torn {
+fn sections(report: &mut Report<'_>, source: Source<'_>, files: KeyFiles<'_>) -> Option<Config> {
+    let file = document::parse(report, source.text)?;
+    if file.cluster.is_absent() {
+        let remedy = "add it, with key_file = \"/etc/baton/cluster.key\"";
+        report.error(None, "there is no [cluster] section", remedy);
+    }
+    let cluster = file.cluster.value();
+    let cluster = cluster.and_then(|cluster| cluster.finish(report, source, files));
+    let (nodes, services) = (file.node.items(), file.service.items());
+    nodes.iter().for_each(|node| node.check(report));
+    services.iter().for_each(|service| service.check(report));
+    if let Some(forwarding) = file.forwarding.get() {
+        forwarding.check(report);
+    }
+    if report.is_torn() {
         return None;
     }
-    let failover = whole::failover::check(report, failover, &nodes, &services);
-    let forwarding = whole::forwarding::check(report, forwarding, &nodes, &services);
-    let (nodes, services) = whole::check(report, local.name.as_ref(), nodes, services)?;
+    let local = file.local.value()?;
+    let failover = whole::failover::check(report, file.failover.optional()?, nodes, services);
+    let forwarding = whole::forwarding::check(report, file.forwarding.optional()?, nodes, services);
+    let (nodes, services) = whole::check(
+        report,
+        &local.name,
+        file.node.value()?,
+        file.service.value()?,
+    )?;
     if let Some(draft) = &cluster {
         whole::keys::check(report, draft, &nodes);
     }
     Some(Config {
         cluster: cluster?.cluster,
-        local: local.local?,
-        cs: cs?,
+        local: local.finish()?,
+        cs: file.cs.value()?.finish()?,
         failover: failover?,
         forwarding: forwarding?,
         nodes,

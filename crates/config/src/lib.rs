@@ -3,8 +3,9 @@
 //! One file describes the whole cluster, and every node reads the same file. Parsing has three
 //! steps, and each step reports everything that it finds, not only the first error:
 //!
-//! 1. `document` turns the text into the raw schema (`raw`). It reports syntax errors and unknown keys.
-//! 2. One module for each section (`cluster`, `node`, `service`, …) turns each value into its own type.
+//! 1. `document` turns the text into TOML values, and reports syntax errors.
+//! 2. One module for each section (`cluster`, `node`, `service`, …) turns each value into its own type. It declares its
+//!    keys in a table (`schema`), from which the commented `baton.toml` and the manual page are made as well.
 //! 3. `whole` checks what must hold between the parts: references, duplicates, address families.
 //!
 //! Only [`Config::read`] touches a file system; [`Config::parse`] is given all it needs.
@@ -13,6 +14,8 @@
 
 mod config;
 mod diff;
+#[cfg(test)]
+mod documents;
 #[cfg(feature = "example")]
 mod example;
 mod reading;

@@ -1,8 +1,9 @@
-//! From the text of `baton.toml` to the raw schema, and how mistakes are reported.
+//! From the text of `baton.toml` to the values of its keys, and how mistakes are reported.
 
 pub mod document;
-pub mod field;
+pub mod parsed;
 pub mod problem;
-pub mod raw;
 pub mod read;
 pub mod report;
+pub mod schema;
+pub mod value;

@@ -61,14 +61,6 @@ impl Problem {
             remedy: remedy.into(),
         }
     }
-
-    /// The problem of a part of the file, such as "this node", that lacks a key.
-    pub(crate) fn missing(whose: &str, key: &str, example: &str) -> Self {
-        Self::new(
-            format!("{whose} has no {key}"),
-            format!("add {key} = {example}"),
-        )
-    }
 }
 
 /// Line and column in a file, both counted from 1, the column in characters.

@@ -14,6 +14,7 @@ pub(crate) struct Report<'a> {
     text: &'a str,
     errors: Vec<(usize, Diagnostic)>,
     warnings: Vec<(usize, Diagnostic)>,
+    is_torn: bool,
 }
 
 impl<'a> Report<'a> {
@@ -23,17 +24,57 @@ impl<'a> Report<'a> {
             text,
             errors: Vec::new(),
             warnings: Vec::new(),
+            is_torn: false,
         }
     }
 
-    pub(crate) fn error(&mut self, at: impl Into<Span>, problem: Problem) {
+    /// Reports what is wrong at a place, and what to do about it.
+    pub(crate) fn error(
+        &mut self,
+        at: impl Into<Span>,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.problem(at, Problem::new(what, remedy));
+    }
+
+    /// The same as [`Report::error`], for a problem that a value has of its own.
+    pub(crate) fn problem(&mut self, at: impl Into<Span>, problem: Problem) {
         let finding = self.finding(at.into(), problem);
         self.errors.push(finding);
     }
 
-    pub(crate) fn warning(&mut self, at: impl Into<Span>, problem: Problem) {
-        let finding = self.finding(at.into(), problem);
+    /// Reports what is legal, but probably not meant.
+    pub(crate) fn warning(
+        &mut self,
+        at: impl Into<Span>,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        let finding = self.finding(at.into(), Problem::new(what, remedy));
         self.warnings.push(finding);
+    }
+
+    /// Reports a table that is none, with all keys that should be in it.
+    pub(crate) fn torn(&mut self, at: Range<usize>, what: String, remedy: String) {
+        self.is_torn = true;
+        self.error(at, what, remedy);
+    }
+
+    /// Whether the file has a table that is none. Then nobody knows what is missing elsewhere because of it.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.is_torn
+    }
+
+    /// The value of a good result. The problem of a bad one is reported.
+    pub(crate) fn good<V>(&mut self, at: Range<usize>, result: Result<V, Problem>) -> Option<V> {
+        match result {
+            Ok(value) => Some(value),
+            Err(problem) => {
+                self.problem(at, problem);
+                None
+            }
+        }
     }
 
     /// The line, counted from 1, that a span begins in.

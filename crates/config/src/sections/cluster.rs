@@ -2,21 +2,22 @@
 
 use std::io;
 use std::num::NonZeroU16;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
 use baton_wire::{HashKey, WindowScale};
 use toml::Spanned;
 
-use crate::reading::field::{Field, Parsed, parse};
+use crate::reading::parsed::Parsed;
 use crate::reading::problem::Problem;
-use crate::reading::raw::RawCluster;
 use crate::reading::read::{KeyFile, Source};
 use crate::reading::report::Report;
+use crate::reading::schema::keys;
+use crate::reading::value::{plain, value};
 use crate::sections::key::{Key, parse_hash_key, parse_key};
-use crate::values::duration;
-use crate::values::number::{Protocol, in_range};
+use crate::values::duration::{HOUR, MILLISECOND, duration};
+use crate::values::number::{Protocol, number};
 
 /// What all nodes have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,13 +49,46 @@ pub(crate) struct Draft {
     pub(crate) previous_key_at: Option<Range<usize>>,
 }
 
-/// The default port. It is not registered, and no common daemon uses it.
-const STREAM_PORT: NonZeroU16 = NonZeroU16::new(7728).expect("it is not 0");
+keys! {
+    Keys "[cluster]" {
+        /// The secret that all nodes share, 64 hex digits. Make one with `openssl rand -hex 32`.
+        /// Give either the key itself or a file that holds it (mode 0600). One of the two is required. On a node with
+        /// own_keys = true (below) the file holds the keys that `baton key NODE` has made from the secret for this
+        /// node, and the secret itself is not on that node.
+        key: String = plain, example "…";
+        key_file: String = plain, sample "/etc/baton/cluster.key";
+        /// The previous key is also accepted, but never used for sending. To rotate the key without a lost packet, give
+        /// every node the new key here, then swap the two keys on every node, then remove the old one.
+        previous_key: String = plain, example "…";
+        previous_key_file: String = plain, example "/etc/baton/cluster.previous.key";
+        /// The key of the hashes that choose data servers by path or client, and of those that identify large files: 32
+        /// hex digits, the same on every node. Make one with `openssl rand -hex 16`.
+        /// By default it is made from the key above. Then a rotation gives every path and client another data server,
+        /// and a switch sends the packets of connections to other connection servers, which have to ask who has them.
+        /// With a hash key of its own, a rotation changes none of that. `baton key` gives the hash key to nodes with
+        /// own_keys, which do not need this file.
+        hash_key: String = plain, example "…";
+        hash_key_file: String = plain, example "/etc/baton/hash.key";
+        /// The IP protocol number of the messages between nodes (LCCP). 253 is for experiments (RFC 3692).
+        protocol: Protocol = value(Protocol::parse), default 253;
+        /// The UDP port at which every node, at its own address, takes streams from other nodes: lists that are too
+        /// long for a message. They are encrypted (QUIC), under a key that two nodes share. The port is the same on
+        /// every node, and firewalls between nodes must let it through.
+        stream_port: NonZeroU16 = number(1..=u16::MAX), default 7728;
+        /// Messages whose sender's clock differs by more than this are dropped. NTP keeps clocks close enough;
+        /// `baton status` names a node whose clock is off.
+        clock_window: Duration = duration(10 * MILLISECOND..=HOUR), default "10s";
+        /// The TCP window scale that the connection server announces to every client, 0-14.
+        /// 7 lets a server announce up to 8 MiB.
+        window_scale: WindowScale = number(0..=WindowScale::MAX), default 7;
+        /// How often nodes say hello, and how long a silence means that a node is gone.
+        hello: Duration = duration(10 * MILLISECOND..=HOUR), default "200ms";
+        silence: Duration = duration(10 * MILLISECOND..=HOUR), default "1s";
+    }
+}
 
-/// The default scale, with which a server can announce a window of up to 8 MiB.
-const SCALE: u8 = 7;
-
-const SPAN: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
+/// What reads a key file.
+pub(crate) type KeyFiles<'a> = &'a dyn Fn(&Path) -> io::Result<KeyFile>;
 
 impl Cluster {
     /// The key of the hashes of paths and clients, the same at all nodes: the hash key that the file gives, or else
@@ -62,90 +96,118 @@ impl Cluster {
     pub fn hash_key(&self) -> HashKey {
         self.given_hash_key.unwrap_or_else(|| self.key.hash_key())
     }
+}
 
-    /// Parses the section. `None` if a value is wrong, which has been reported.
-    pub(crate) fn parse(
+impl Keys {
+    /// The section, if all of it could be read. Reads the key files that it names.
+    pub(crate) fn finish(
+        self,
         report: &mut Report<'_>,
-        raw: Spanned<RawCluster>,
         source: Source<'_>,
-        keys: &impl Fn(&Path) -> io::Result<KeyFile>,
+        files: KeyFiles<'_>,
     ) -> Option<Draft> {
-        let header = raw.span();
-        let raw = raw.into_inner();
-        let current = key(report, &KEY, "key", raw.key, raw.key_file, source, keys);
-        let current = current.required(report, header, || {
-            Problem::new(
+        self.check(report);
+        let mut key =
+            |form: &_, name, inline, file| key(report, form, name, inline, file, source, files);
+        let current = key(&KEY, "key", &self.key, &self.key_file);
+        let previous = key(
+            &KEY,
+            "previous_key",
+            &self.previous_key,
+            &self.previous_key_file,
+        );
+        let hash_key = self.hash_key(report, current.get(), source, files);
+        if current.is_absent() {
+            report.error(
+                self.at,
                 "[cluster] has no key",
                 "add key_file = \"/etc/baton/cluster.key\"; make the file with: \
                  (umask 077; openssl rand -hex 32 > /etc/baton/cluster.key)",
-            )
-        });
-        let previous = {
-            let (inline, file) = (raw.previous_key, raw.previous_key_file);
-            key(report, &KEY, "previous_key", inline, file, source, keys)
-        };
-        let hash_key = {
-            let current = current.as_ref().map(Spanned::get_ref);
-            let (inline, file) = (raw.hash_key, raw.hash_key_file);
-            hash_key(report, current, inline, file, source, keys)
-        };
-        if let (Some(current), Parsed::Right(previous)) = (&current, &previous)
-            && current.get_ref() == previous.get_ref()
+            );
+        }
+        if let (Some(current), Some(previous)) = (current.get(), previous.given())
+            && current == previous.get_ref()
         {
             report.warning(
                 previous.span(),
-                Problem::new("the previous key is the current key", "remove it"),
+                "the previous key is the current key",
+                "remove it",
             );
         }
+        Some(Draft {
+            key_at: current.span()?,
+            previous_key_at: previous.span(),
+            cluster: Cluster {
+                key: current.value()?,
+                previous_key: previous.optional()?,
+                given_hash_key: hash_key.optional()?,
+                protocol: self.protocol.value()?,
+                stream_port: self.stream_port.value()?,
+                clock_window: self.clock_window.value()?,
+                window_scale: self.window_scale.value()?,
+                hello: self.hello.value()?,
+                silence: self.silence.value()?,
+            },
+        })
+    }
 
-        let clock_window = duration::field(report, "clock_window", raw.clock_window, SPAN);
-        let hello = duration::field(report, "hello", raw.hello, SPAN);
-        let silence = duration::field(report, "silence", raw.silence, SPAN);
-        let at = silence.span().or(hello.span());
-        let (hello, silence) = (
-            hello.or(Duration::from_millis(200)),
-            silence.or(Duration::from_secs(1)),
-        );
-        if let (Some(hello), Some(silence)) = (hello, silence)
+    /// Reports a silence that is no longer than the time between two hellos.
+    fn check(&self, report: &mut Report<'_>) {
+        if let (Some(hello), Some(silence)) = (self.hello.get(), self.silence.get())
             && hello >= silence
         {
             let show = humantime::format_duration;
             report.error(
-                at,
-                Problem::new(
-                    format!("hello ({}) is not shorter than silence ({})", show(hello), show(silence)),
-                    "choose a silence of several hellos, so that a lost one does not count as a death",
+                self.silence.span().or(self.hello.span()),
+                format!(
+                    "hello ({}) is not shorter than silence ({})",
+                    show(*hello),
+                    show(*silence)
                 ),
+                "choose a silence of several hellos, so that a lost one does not count as a death",
             );
         }
+    }
 
-        let protocol = parse(report, "protocol", raw.protocol, Protocol::try_from);
-        let stream_port = parse(report, "stream_port", raw.stream_port, |value| {
-            in_range::<u16>("stream_port", value, 1..=65535)
-        });
-        let window_scale = parse(report, "window_scale", raw.window_scale, |value| {
-            in_range::<u8>("window_scale", value, 0..=WindowScale::MAX.into())
-        });
-        let current = current?;
-        let (key_at, previous_key_at) = (current.span(), previous.span());
-        let cluster = Self {
-            key: current.into_inner(),
-            previous_key: previous.optional()?,
-            given_hash_key: hash_key.optional()?,
-            protocol: protocol.or(Protocol::EXPERIMENT)?,
-            stream_port: stream_port
-                .or(STREAM_PORT.get())
-                .and_then(NonZeroU16::new)?,
-            clock_window: clock_window.or(Duration::from_secs(10))?,
-            window_scale: window_scale.or(SCALE)?.try_into().ok()?,
-            hello: hello?,
-            silence: silence?,
+    /// The hash key that the file gives. A node with only its own keys has the hash key among them. There
+    /// `hash_key_file` is not read, because the node need not have that file, and a `hash_key` in the configuration
+    /// must be the same.
+    fn hash_key(
+        &self,
+        report: &mut Report<'_>,
+        current: Option<&Key>,
+        source: Source<'_>,
+        files: KeyFiles<'_>,
+    ) -> Parsed<HashKey> {
+        let (own, file) = match current {
+            Some(Key::Node(own)) => (Some(own), &Parsed::Absent),
+            _ => (None, &self.hash_key_file),
         };
-        Some(Draft {
-            cluster,
-            key_at,
-            previous_key_at,
-        })
+        let file = if self.hash_key.is_absent() {
+            file
+        } else {
+            &self.hash_key_file
+        };
+        let given = key(
+            report,
+            &HASH_KEY,
+            "hash_key",
+            &self.hash_key,
+            file,
+            source,
+            files,
+        );
+        if let (Some(own), Some(given)) = (own, given.given())
+            && own.hash_key != *given.get_ref()
+        {
+            report.error(
+                given.span(),
+                "the node's keys have another hash key than this one",
+                "make them anew where the secret is: baton key NODE",
+            );
+            return Parsed::Wrong;
+        }
+        given
     }
 }
 
@@ -165,102 +227,55 @@ const HASH_KEY: Form<HashKey> = Form {
     make: "make it with: (umask 077; openssl rand -hex 16 > FILE), the same on every node that has the secret",
 };
 
-/// The hash key that the file gives. A node with only its own keys has the hash key among them. There `hash_key_file`
-/// is not read, because the node need not have that file, and a `hash_key` in the configuration must be the same.
-fn hash_key(
-    report: &mut Report<'_>,
-    current: Option<&Key>,
-    inline: Field<String>,
-    mut file: Field<String>,
-    source: Source<'_>,
-    keys: &impl Fn(&Path) -> io::Result<KeyFile>,
-) -> Parsed<HashKey> {
-    let own = match current {
-        Some(Key::Node(own)) => Some(own),
-        _ => None,
-    };
-    if own.is_some() && inline.is_none() {
-        file = None;
-    }
-    let given = key(report, &HASH_KEY, "hash_key", inline, file, source, keys);
-    if let (Some(own), Parsed::Right(given)) = (own, &given)
-        && own.hash_key != *given.get_ref()
-    {
-        report.error(
-            given.span(),
-            Problem::new(
-                "the node's keys have another hash key than this one",
-                "make them anew where the secret is: baton key NODE",
-            ),
-        );
-        return Parsed::Wrong;
-    }
-    given
-}
-
 /// A key that is given either in the configuration itself or in a file of its own.
 fn key<K>(
     report: &mut Report<'_>,
     form: &Form<K>,
     name: &str,
-    inline: Field<String>,
-    file: Field<String>,
+    inline: &Parsed<String>,
+    file: &Parsed<String>,
     source: Source<'_>,
-    keys: &impl Fn(&Path) -> io::Result<KeyFile>,
+    files: KeyFiles<'_>,
 ) -> Parsed<K> {
-    if let (Some(_), Some(file)) = (&inline, &file) {
-        report.error(
-            file.span(),
-            Problem::new(
-                format!("{name} and {name}_file are both given"),
-                "remove one of the two",
-            ),
-        );
-        return Parsed::Wrong;
-    }
-    if inline.is_some() {
-        let key = parse(report, name, inline, |text| (form.parse)(&text));
-        if let (Some(at), Some(mode)) = (key.span(), source.mode) {
-            exposed(report, at, source.path, mode);
+    let (at, key, path, mode) = match (inline, file) {
+        (Parsed::Given(_), Parsed::Given(file)) => {
+            let what = format!("{name} and {name}_file are both given");
+            report.error(file.span(), what, "remove one of the two");
+            return Parsed::Wrong;
         }
-        return key;
+        (Parsed::Given(text), _) => {
+            let key = (form.parse)(text.get_ref());
+            (text.span(), key, source.path.to_owned(), source.mode)
+        }
+        (_, Parsed::Given(file)) => {
+            let path = source
+                .path
+                .parent()
+                .unwrap_or(Path::new(""))
+                .join(file.get_ref());
+            let shown = path.display();
+            let (key, mode) = match files(&path) {
+                Ok(file) => ((form.parse)(&file.text), Some(file.mode)),
+                Err(error) => {
+                    let what = format!("cannot read the key file {shown}: {error}");
+                    report.error(file.span(), what, form.make);
+                    return Parsed::Wrong;
+                }
+            };
+            let named =
+                |wrong: Problem| Problem::new(format!("{shown}: {}", wrong.what), wrong.remedy);
+            (file.span(), key.map_err(named), path, mode)
+        }
+        (Parsed::Wrong, _) | (_, Parsed::Wrong) => return Parsed::Wrong,
+        _ => return Parsed::Absent,
+    };
+    let Some(key) = report.good(at.clone(), key) else {
+        return Parsed::Wrong;
+    };
+    if let Some(mode) = mode.filter(|mode| mode & 0o077 != 0) {
+        let path = path.display();
+        let what = format!("{path} holds the key, and others may open it (mode {mode:04o})");
+        report.warning(at.clone(), what, format!("chmod 600 {path}"));
     }
-    let mut read = None;
-    let key = parse(report, &format!("{name}_file"), file, |path| {
-        let path = source.path.parent().unwrap_or(Path::new("")).join(path);
-        let file = keys(&path).map_err(|error| {
-            Problem::new(
-                format!("cannot read the key file {}: {error}", path.display()),
-                form.make,
-            )
-        })?;
-        let key = (form.parse)(&file.text).map_err(|problem| {
-            Problem::new(
-                format!("{}: {}", path.display(), problem.what),
-                problem.remedy,
-            )
-        })?;
-        read = Some((path, file.mode));
-        Ok(key)
-    });
-    if let (Some(at), Some((path, mode))) = (key.span(), read) {
-        exposed(report, at, &path, mode);
-    }
-    key
-}
-
-/// Warns if the mode of a file with a key in it gives access to others than the file's owner.
-fn exposed(report: &mut Report<'_>, at: Range<usize>, path: &Path, mode: u32) {
-    if mode & 0o077 != 0 {
-        report.warning(
-            at,
-            Problem::new(
-                format!(
-                    "{} holds the key, and others may open it (mode {mode:04o})",
-                    path.display()
-                ),
-                format!("chmod 600 {}", path.display()),
-            ),
-        );
-    }
+    Parsed::Given(Spanned::new(at, key))
 }

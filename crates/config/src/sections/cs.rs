@@ -1,14 +1,11 @@
 //! `[cs]`: limits of a connection server.
 
 use std::num::NonZeroU32;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::reading::field::parse;
-use crate::reading::raw::RawCs;
-use crate::reading::report::Report;
-use crate::values::duration;
-use crate::values::number::in_range;
+use crate::reading::schema::keys;
+use crate::values::duration::{DAY, HOUR, MILLISECOND, SECOND, duration};
+use crate::values::number::number;
 
 /// Limits of a connection server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,51 +29,48 @@ pub struct ConnectionServer {
     pub release_after: Option<Duration>,
 }
 
-const LIFE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30 * 86_400);
-const GRACE: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
-const PATIENCE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(100);
-const RELEASE: RangeInclusive<Duration> = Duration::from_secs(2)..=Duration::from_secs(3600);
-const DEATH: RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(3600);
-const DEFAULT_KEPT: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 14) - 1);
-const DEFAULT_FLOWS: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 20) - 1);
-
-impl ConnectionServer {
-    /// Parses the section. `None` if a value is wrong, which has been reported.
-    pub(crate) fn parse(report: &mut Report<'_>, raw: RawCs) -> Option<Self> {
-        let flows = parse(report, "flows", raw.flows, |value| {
-            in_range::<u32>("flows", value, 1..=1 << 28)
-        });
-        let kept = parse(report, "kept_requests", raw.kept_requests, |value| {
-            in_range::<u32>("kept_requests", value, 1..=1 << 24)
-        });
-        let idle = duration::field(report, "idle", raw.idle, LIFE);
-        let closing = duration::field(report, "closing", raw.closing, LIFE);
-        let stray_grace = duration::field(report, "stray_grace", raw.stray_grace, GRACE);
-        let dead_after = duration::field(report, "dead_after", raw.dead_after, DEATH);
-        let patience = duration::field(
-            report,
-            "dispatcher_patience",
-            raw.dispatcher_patience,
-            PATIENCE,
-        );
-        let release = duration::field(report, "release_after", raw.release_after, RELEASE);
-        Some(Self {
-            flows: NonZeroU32::new(flows.or(DEFAULT_FLOWS.get())?)?,
-            idle: idle.or(Duration::from_secs(3600))?,
-            closing: closing.or(Duration::from_secs(60))?,
-            stray_grace: stray_grace.or(Duration::from_secs(1))?,
-            dead_after: dead_after.or(Duration::from_secs(1))?,
-            kept_requests: NonZeroU32::new(kept.or(DEFAULT_KEPT.get())?)?,
-            dispatcher_patience: patience.or(Duration::from_millis(5))?,
-            release_after: release.optional()?,
-        })
+keys! {
+    /// Limits of a connection server.
+    Keys "[cs]" {
+        /// The number of TCB entries, one for each connection, 128 bytes each. The table is allocated at start.
+        flows: NonZeroU32 = number(1..=1u32 << 28), default 1048576;
+        /// An entry is forgotten after this long without a packet.
+        idle: Duration = duration(SECOND..=30 * DAY), default "1h";
+        /// An entry whose client has closed is forgotten after this long.
+        closing: Duration = duration(SECOND..=30 * DAY), default "60s";
+        /// Packets of a connection that no data server has are dropped in silence for this long, because the first
+        /// segment of a request may merely be late. Then the data servers are asked once more, and the next packet
+        /// gets a RST.
+        stray_grace: Duration = duration(Duration::ZERO..=HOUR), default "1s";
+        /// A data server counts as dead when neither its daemon nor its BPF program has answered for so long, 200ms to
+        /// 1h. Its connections then go to other data servers, or their clients get a RST.
+        dead_after: Duration = duration(200 * MILLISECOND..=HOUR), default "1s";
+        /// How many requests are kept so that their responses can be resumed (resume, below). New ones displace the
+        /// oldest.
+        kept_requests: NonZeroU32 = number(1..=1u32 << 24), default 16384;
+        /// How long a request waits for a dispatcher on another node (below), 1 to 100 ms. After that, and for a while
+        /// after many late answers, the data server that has asked chooses itself.
+        dispatcher_patience: Duration = duration(MILLISECOND..=100 * MILLISECOND), default "5ms";
+        /// When a data server drains, its idle connections leave with their next request. With this key they also
+        /// leave without a request: a connection without data for this long, 2 s to 1 h, is given to another server if
+        /// each of its requests has its whole response. A connection in the middle of a response stays, however long
+        /// the response pauses (as streams of events do). By default no connection leaves without a request.
+        release_after: Duration = duration(2 * SECOND..=HOUR), example "10s";
     }
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_default_holds_a_million_flows() {
-        assert_eq!(super::DEFAULT_FLOWS.get(), 1_048_576);
+impl Keys {
+    /// The section, if all of it could be read.
+    pub(crate) fn finish(self) -> Option<ConnectionServer> {
+        Some(ConnectionServer {
+            flows: self.flows.value()?,
+            idle: self.idle.value()?,
+            closing: self.closing.value()?,
+            stray_grace: self.stray_grace.value()?,
+            dead_after: self.dead_after.value()?,
+            kept_requests: self.kept_requests.value()?,
+            dispatcher_patience: self.dispatcher_patience.value()?,
+            release_after: self.release_after.optional()?,
+        })
     }
 }

@@ -1,15 +1,12 @@
 //! `[failover]`: which of several connection servers has the cluster addresses.
 
-use std::ops::Range;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use toml::Spanned;
 
-use crate::reading::field::{Parsed, parse, parse_list};
-use crate::reading::raw::RawFailover;
-use crate::reading::report::Report;
-use crate::values::duration;
+use crate::reading::schema::keys;
+use crate::reading::value::{list, plain, text};
+use crate::values::duration::{MILLISECOND, SECOND, duration};
 use crate::values::name::NodeName;
 use crate::values::words::words;
 
@@ -45,42 +42,38 @@ words!(
     Routed = "routed",
 );
 
-const SPAN: RangeInclusive<Duration> = Duration::from_millis(40)..=Duration::from_secs(60);
-const DETECTION: Duration = Duration::from_millis(300);
-
-/// The values of the section that could be read.
-pub(crate) struct Draft {
-    pub(crate) header: Range<usize>,
-    pub(crate) candidates: Parsed<Vec<Spanned<NodeName>>>,
-    detection: Option<Duration>,
-    preempt: Option<bool>,
-    address: Option<FrontAddress>,
+keys! {
+    /// With this section there are several connection servers, one of them in front: if it fails, the next one takes
+    /// over the cluster addresses with all connections. Without it there is no failover: all connection servers have
+    /// the addresses at the same time, so there should be only one, or a switch. This section excludes a switch, and a
+    /// service's connection_servers.
+    Keys "[failover]" {
+        /// Nodes with the role "cs". The first is preferred to the second, and so on. Default: all nodes with that
+        /// role, in the order of this file.
+        candidates: Vec<Spanned<NodeName>> = list(text), example ["cs1", "cs2"];
+        /// A candidate that was not heard for so long counts as failed, 40 ms to 1 min. Each sends a sign of life every
+        /// quarter of this time.
+        detection: Duration = duration(40 * MILLISECOND..=60 * SECOND), default "300ms";
+        /// Whether a preferred candidate that is back gets the addresses back, after four times that.
+        preempt: bool = plain, default false;
+        /// What brings the clients' packets to the connection server in front:
+        ///   "managed"   baton does: the node in front has the cluster addresses on its interface, and announces them
+        ///               by ARP
+        ///   "external"  another program moves the addresses, keepalived for instance: baton leaves them alone, and
+        ///               answers wherever packets arrive
+        ///   "routed"    routers do, by BGP for instance: every candidate always has the addresses on lo
+        address: FrontAddress = text, default "managed";
+    }
 }
 
-impl Draft {
-    pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawFailover>) -> Self {
-        let header = raw.span();
-        let raw = raw.into_inner();
-        let candidates = parse_list(report, "candidates", raw.candidates, |name| name.parse());
-        let detection = duration::field(report, "detection", raw.detection, SPAN);
-        let preempt = parse(report, "preempt", raw.preempt, Ok);
-        let address = parse(report, "address", raw.address, |text| text.parse());
-        Self {
-            header,
-            candidates,
-            detection: detection.or(DETECTION),
-            preempt: preempt.or(false),
-            address: address.or(FrontAddress::Managed),
-        }
-    }
-
+impl Keys {
     /// The section, if all of it could be read.
     pub(crate) fn finish(self, candidates: Vec<NodeName>) -> Option<Failover> {
         Some(Failover {
             candidates,
-            detection: self.detection?,
-            preempt: self.preempt?,
-            address: self.address?,
+            detection: self.detection.value()?,
+            preempt: self.preempt.value()?,
+            address: self.address.value()?,
         })
     }
 }

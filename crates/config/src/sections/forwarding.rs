@@ -2,17 +2,17 @@
 //! virtual sockets.
 
 use std::num::{NonZeroU16, NonZeroU32};
-use std::ops::Range;
+use std::ops::RangeInclusive;
 
 use toml::Spanned;
 
-use crate::reading::field::{parse, parse_list};
 use crate::reading::problem::Problem;
-use crate::reading::raw::RawForwarding;
 use crate::reading::report::Report;
+use crate::reading::schema::keys;
+use crate::reading::value::{list, text, value};
 use crate::values::address::ClusterAddress;
-use crate::values::number::in_range;
-use crate::values::size;
+use crate::values::number::number;
+use crate::values::size::size;
 use crate::values::words::words;
 
 /// The settings that the I/O server and the application nodes have in common.
@@ -66,72 +66,75 @@ pub enum ForwardingNetwork {
 
 words!(ForwardingNetwork, "network =", Tcp = "tcp", Quic = "quic");
 
-/// The default port. It is not registered, and no common daemon uses it.
-const PORT: NonZeroU16 = NonZeroU16::new(7727).expect("it is not 0");
-/// The default buffer in bytes, as in the paper's measurements.
-const BUFFER: u64 = 128 << 10;
-const SMALLEST: u64 = 4 << 10;
-const LARGEST: u64 = 16 << 20;
-
-/// The values of the section that could be read.
-pub(crate) struct Draft {
-    pub(crate) header: Range<usize>,
-    pub(crate) addresses: Option<Vec<Spanned<ClusterAddress>>>,
-    network: Option<ForwardingNetwork>,
-    port: Option<NonZeroU16>,
-    buffer: Option<u64>,
-    policy: Option<ForwardingPolicy>,
+keys! {
+    /// This section makes the other kind of cluster (SAPS): one I/O server has the cluster addresses and the TCP of all
+    /// clients, and unchanged programs on application nodes have virtual sockets (`baton app`). Such a cluster has no
+    /// services: a port on which a program listens is a port of the cluster addresses. Where programs of several nodes
+    /// listen on one port, they get its connections in turn. A reload can change `policy`, weights and nodes. Any other
+    /// change, also of keys, needs a restart of the I/O server and the application nodes.
+    Keys "[forwarding]", lacks "[forwarding] has no" {
+        /// The cluster addresses, which clients use. Programs connect from the first address of each IP version.
+        addresses: Vec<Spanned<ClusterAddress>> = list(text),
+            required "[\"192.0.2.100\"], what clients know the cluster by", example ["192.0.2.101", "2001:db8::101"];
+        /// What carries the connections between the I/O server and the application nodes:
+        ///   "tcp"    one TCP connection for each node. Both ends prove that they know the key, but the data is neither
+        ///            encrypted nor protected, so the network must be the cluster's own
+        ///   "quic"   QUIC, encrypted
+        network: ForwardingNetwork = text, default "tcp";
+        /// The TCP or UDP port at which the I/O server takes them, at its own address.
+        port: NonZeroU16 = number(1..=u16::MAX), default 7727;
+        /// How much of a connection is buffered for a program or a client that does not read, at each end, 4 KiB to
+        /// 16 MiB.
+        buffer: NonZeroU32 = value(buffer), default "128KiB";
+        /// Which of several application nodes that listen on a port gets a client's connection: "round-robin", each in
+        /// turn; "weighted", each in turn, as often as its weight says; "least-loaded", the node with the fewest open
+        /// connections of the port for its weight; or "client", chosen by the client's address. Except with
+        /// "round-robin", a node of weight 0 gets none.
+        policy: ForwardingPolicy = text, default "round-robin", example "least-loaded";
+    }
 }
 
-impl Draft {
-    pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawForwarding>) -> Self {
-        let header = raw.span();
-        let raw = raw.into_inner();
-        let network = parse(report, "network", raw.network, |text| text.parse());
-        let port = parse(report, "port", raw.port, |value| {
-            in_range::<u16>("port", value, 1..=65535)
-        });
-        let buffer = parse(report, "buffer", raw.buffer, |text| buffer(&text));
-        let policy = parse(report, "policy", raw.policy, |text| text.parse());
-        let addresses = parse_list(report, "addresses", raw.addresses, |text| text.parse());
-        let example = "addresses = [\"192.0.2.100\"], what clients know the cluster by";
-        let addresses = addresses.required(report, header.clone(), || {
-            Problem::new("[forwarding] has no addresses", format!("add {example}"))
-        });
-        if let Some(none) = addresses.as_ref().filter(|list| list.get_ref().is_empty()) {
-            let what = "the I/O server has no cluster address";
-            report.error(none.span(), Problem::new(what, format!("write {example}")));
-        }
-        Self {
-            header,
-            addresses: addresses.map(Spanned::into_inner),
-            network: network.or(ForwardingNetwork::Tcp),
-            port: port.or(PORT.get()).and_then(NonZeroU16::new),
-            buffer: buffer.or(BUFFER),
-            policy: policy.or(ForwardingPolicy::RoundRobin),
+impl Keys {
+    /// Reports an empty list of addresses.
+    pub(crate) fn check(&self, report: &mut Report<'_>) {
+        if let Some(none) = self
+            .addresses
+            .given()
+            .filter(|list| list.get_ref().is_empty())
+        {
+            report.error(
+                none.span(),
+                "the I/O server has no cluster address",
+                "write addresses = [\"192.0.2.100\"], what clients know the cluster by",
+            );
         }
     }
 
     /// The section, if all of it could be read.
     pub(crate) fn finish(self) -> Option<Forwarding> {
-        let addresses = self.addresses?.into_iter().map(Spanned::into_inner);
+        let addresses = self.addresses.value()?.into_iter();
         Some(Forwarding {
-            network: self.network?,
-            port: self.port?,
-            addresses: addresses.collect(),
-            buffer: NonZeroU32::new(u32::try_from(self.buffer?).ok()?)?,
-            policy: self.policy?,
+            network: self.network.value()?,
+            port: self.port.value()?,
+            addresses: addresses.map(Spanned::into_inner).collect(),
+            buffer: self.buffer.value()?,
+            policy: self.policy.value()?,
         })
     }
 }
 
-fn buffer(text: &str) -> Result<u64, Problem> {
-    let bytes = size::bytes("buffer", text)?;
-    if (SMALLEST..=LARGEST).contains(&bytes) {
-        return Ok(bytes);
-    }
-    Err(Problem::new(
-        format!("buffer = \"{}\" is out of range", text.escape_debug()),
-        "choose from \"4KiB\" to \"16MiB\"; each connection may fill one at either end",
-    ))
+/// The smallest and the largest buffer in bytes.
+const BUFFER: RangeInclusive<u64> = 4 << 10..=16 << 20;
+
+fn buffer(key: &str, text: String) -> Result<NonZeroU32, Problem> {
+    let bytes = size(key, text.clone())?;
+    let bytes = u32::try_from(bytes)
+        .ok()
+        .filter(|_| BUFFER.contains(&bytes));
+    bytes.and_then(NonZeroU32::new).ok_or_else(|| {
+        Problem::new(
+            format!("buffer = \"{}\" is out of range", text.escape_debug()),
+            "choose from \"4KiB\" to \"16MiB\"; each connection may fill one at either end",
+        )
+    })
 }

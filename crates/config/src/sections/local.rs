@@ -3,12 +3,9 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use toml::Spanned;
-
-use crate::reading::field::{Field, Parsed, parse};
 use crate::reading::problem::Problem;
-use crate::reading::raw::RawLocal;
-use crate::reading::report::Report;
+use crate::reading::schema::keys;
+use crate::reading::value::{plain, text, value};
 use crate::values::name::NodeName;
 
 /// The settings of this machine only.
@@ -26,38 +23,32 @@ pub struct Local {
     pub watch: bool,
 }
 
-/// [`Local`], with the place of the name, which is looked up among the nodes later.
-pub(crate) struct Draft {
-    pub(crate) name: Option<Spanned<NodeName>>,
-    pub(crate) local: Option<Local>,
+keys! {
+    /// This section is only for this machine. It is usually not needed.
+    Keys "[local]" {
+        /// The name of the [[node]] that this machine is. Default: the host name.
+        name: NodeName = text, example "cs1";
+        /// Where programs and maps are pinned (a BPF file system) and where the daemon keeps its state.
+        bpf_dir: PathBuf = value(absolute), default "/sys/fs/bpf/baton";
+        run_dir: PathBuf = value(absolute), default "/run/baton";
+        /// Prometheus metrics are at http://ADDRESS/metrics: what `baton status` says, also for each route, pool
+        /// and data server. If empty, there are none.
+        metrics: Option<SocketAddr> = value(socket_address), default "127.0.0.1:9277";
+        /// Whether a changed file is applied automatically, as `baton reload` would, a second after the change.
+        watch: bool = plain, default false;
+    }
 }
 
-impl Draft {
-    pub(crate) fn parse(report: &mut Report<'_>, raw: RawLocal) -> Self {
-        let name = parse(report, "name", raw.name, |text| text.parse::<NodeName>());
-        let mut dir =
-            |key: &str, field: Field<String>| parse(report, key, field, |text| absolute(key, text));
-        let bpf_dir = dir("bpf_dir", raw.bpf_dir);
-        let run_dir = dir("run_dir", raw.run_dir);
-        let metrics = parse(report, "metrics", raw.metrics, socket_address);
-        let watch = parse(report, "watch", raw.watch, Ok);
-        let name_at = match &name {
-            Parsed::Right(name) => Some(name.clone()),
-            _ => None,
-        };
-        let local = (|| {
-            Some(Local {
-                name: name.optional()?,
-                bpf_dir: bpf_dir.or("/sys/fs/bpf/baton".into())?,
-                run_dir: run_dir.or("/run/baton".into())?,
-                metrics: metrics.or(Some(SocketAddr::from(([127, 0, 0, 1], 9277))))?,
-                watch: watch.or(false)?,
-            })
-        })();
-        Self {
-            name: name_at,
-            local,
-        }
+impl Keys {
+    /// The section, if all of it could be read.
+    pub(crate) fn finish(self) -> Option<Local> {
+        Some(Local {
+            name: self.name.optional()?,
+            bpf_dir: self.bpf_dir.value()?,
+            run_dir: self.run_dir.value()?,
+            metrics: self.metrics.value()?,
+            watch: self.watch.value()?,
+        })
     }
 }
 
@@ -75,7 +66,7 @@ pub(crate) fn absolute(key: &str, text: String) -> Result<PathBuf, Problem> {
     ))
 }
 
-fn socket_address(text: String) -> Result<Option<SocketAddr>, Problem> {
+fn socket_address(_key: &str, text: String) -> Result<Option<SocketAddr>, Problem> {
     if text.is_empty() {
         return Ok(None);
     }

@@ -1,19 +1,17 @@
 //! `[[node]]`: one machine.
 
-use std::ops::Range;
-
 use toml::Spanned;
+use toml::de::DeValue;
 
-use crate::reading::field::{List, Parsed, parse, parse_list};
-use crate::reading::problem::Problem;
-use crate::reading::raw::RawNode;
 use crate::reading::report::Report;
+use crate::reading::schema::keys;
+use crate::reading::value::{list, plain, text, value};
 use crate::sections::xdp::Xdp;
 use crate::values::address::NodeAddress;
 use crate::values::interfaces::Names;
 use crate::values::mac::MacAddress;
 use crate::values::name::{InterfaceName, NodeName};
-use crate::values::number::in_range;
+use crate::values::number::number;
 use crate::values::words::one_of;
 
 /// One machine.
@@ -141,175 +139,144 @@ impl std::fmt::Display for Roles {
     }
 }
 
-/// The values of a node that could be read. The checks between nodes work on drafts, so that one wrong
-/// key does not hide the other errors.
-pub(crate) struct Draft {
-    pub(crate) header: Range<usize>,
-    pub(crate) name: Option<Spanned<NodeName>>,
-    pub(crate) address: Option<Spanned<NodeAddress>>,
-    pub(crate) roles: Option<Spanned<Roles>>,
-    pub(crate) weight: Option<u8>,
-    interfaces: Option<Vec<InterfaceName>>,
-    xdp: Option<Xdp>,
-    also_mac: Option<Vec<MacAddress>>,
-    own_keys: Option<bool>,
+keys! {
+    /// The machines of the cluster. Their roles are "cs" (connection server), "ds" (data server), "dispatcher" (chooses
+    /// data servers for data servers that ask it), or several of these. The role "switch" may be given to one node, on
+    /// one LAN with the connection servers: it stands in front of several of them and spreads connections. Without a
+    /// switch the connection server has the cluster address; with one, the switch has it. With [forwarding] the only
+    /// roles are "io" (the one I/O server) and "app" (application node).
+    Keys "[[node]]", lacks "this node has no" {
+        name: NodeName = text, required "\"…\"";
+        /// the node's own address, not the cluster address
+        address: NodeAddress = text, required "\"192.0.2.2\", its own";
+        /// default: the one that holds `address`. In a VLAN name the VLAN's interface: "eth0.10". A node on several
+        /// networks names all interfaces that packets of clients, messages of other nodes or responses pass, at most 4.
+        /// Clients' packets arrive at the first one: it gets the cluster address, and ARP announces it only there.
+        /// Messages and clients' packets go to another node by the interface that leads to its `address`. For example,
+        /// with a public network on eth0, a private one on eth1, and an `address` on the private network:
+        ///   interface = ["eth0", "eth1"]
+        /// Several cards that are bonded or bridged are one interface: name the bond or the bridge
+        interface: Vec<InterfaceName> = value(Names::parse);
+        /// how the program of a connection server or switch runs there. "native": in the driver, or the node does not
+        /// start. "generic": after the kernel has made its own form of each packet, correct but several times slower.
+        /// "auto": native if the driver supports it, else generic. It is the same at all interfaces of a node. With
+        /// several interfaces, native needs drivers that send packets from another card; with "auto", if one cannot,
+        /// all run generic
+        xdp: Xdp = text, default "native";
+        /// Further MAC addresses whose frames the interface takes: of a macvlan, a bridge, or VRRP (keepalived with
+        /// use_vmac: 00:00:5e:00:01 and the number of the virtual router). At most 4. Name only addresses whose frames
+        /// reach this node alone, or that move between nodes together with the cluster addresses: two nodes that both
+        /// take a client's packet would both answer it
+        also_mac: Vec<MacAddress> = also_mac, default [], example ["00:00:5e:00:01:0a"];
+        roles: Roles = roles, required ROLES;
+        /// the share under all policies except "round-robin", 0-255; 0 takes no new connections. A service can set other
+        /// weights: see its `weights`
+        weight: u8 = number(0..=u8::MAX), default 1;
+        /// With own keys, a thief of this machine can speak for it and for no other node, and other nodes take no
+        /// commands from it (nor `baton drain` of others). Not for connection servers, "io" and "app". Make its keys
+        /// where the secret is, anew for every node that is added, and put them in its key_file (0600):
+        ///   (umask 077; baton key ds1 > ds1.key)
+        /// To rotate, make keys from the next secret and the one before (`baton key ds1 --previous`)
+        own_keys: bool = plain, default false, example true;
+    }
 }
 
-impl Draft {
-    pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawNode>) -> Self {
-        let header = raw.span();
-        let raw = raw.into_inner();
-        let missing = |key, example| Problem::missing("this node", key, example);
-        let name = parse(report, "name", raw.name, |text| text.parse()).required(
-            report,
-            header.clone(),
-            || missing("name", "\"…\""),
-        );
-        let address = parse(report, "address", raw.address, |text| text.parse()).required(
-            report,
-            header.clone(),
-            || missing("address", "\"192.0.2.2\", its own"),
-        );
-        let roles_given = match parse_list(report, "roles", raw.roles, role) {
-            Parsed::Right(roles) => combine(report, roles),
-            Parsed::Absent => Parsed::Absent,
-            Parsed::Wrong => Parsed::Wrong,
-        };
-        let roles = roles_given.required(report, header.clone(), || missing("roles", ROLES));
-        let interfaces = parse(report, "interface", raw.interface, Names::parse);
-        let xdp = parse(report, "xdp", raw.xdp, |text| text.parse());
-        warn_without_xdp(report, &xdp, &roles);
-        let also_mac = also_mac(report, raw.also_mac, roles.as_ref());
-        let weight = parse(report, "weight", raw.weight, |n| {
-            in_range::<u8>("weight", n, 0..=255)
-        });
-        if let (Parsed::Right(weight), Some(roles)) = (&weight, &roles)
-            && !roles.get_ref().is_ds()
-            && !roles.get_ref().is_app()
-        {
-            report.warning(
-                weight.span(),
-                Problem::new(
-                    "weight has no effect on a node without the role \"ds\" or \"app\"",
-                    "remove it, or add one of them",
-                ),
-            );
-        }
-        let own_keys = parse(report, "own_keys", raw.own_keys, Ok);
-        refuse_own_keys(report, &own_keys, &roles);
-        Self {
-            header,
-            name,
-            address,
-            roles,
-            own_keys: own_keys.or(false),
-            weight: weight.or(1),
-            interfaces: interfaces.or(Vec::new()),
-            xdp: xdp.or(Xdp::default()),
-            also_mac,
-        }
-    }
-
+impl Keys {
     /// Whether the node has this role; `None` if its roles could not be read.
     pub(crate) fn has(&self, role: fn(Roles) -> bool) -> Option<bool> {
-        self.roles.as_ref().map(|roles| role(*roles.get_ref()))
+        self.roles.get().map(|roles| role(*roles))
+    }
+
+    /// Reports keys that do not fit the roles of the node.
+    pub(crate) fn check(&self, report: &mut Report<'_>) {
+        let Some(roles) = self.roles.get() else {
+            return;
+        };
+        let has_program = roles.is_cs() || roles.is_switch();
+        let takes_shares = roles.is_ds() || roles.is_app();
+        for (key, at, has_effect, needed, remedy) in [
+            (
+                "xdp",
+                self.xdp.span(),
+                has_program,
+                PROGRAM,
+                "remove it, or add one of them",
+            ),
+            (
+                "also_mac",
+                self.also_mac.span(),
+                has_program,
+                PROGRAM,
+                "remove it: a data server takes all frames that its kernel takes",
+            ),
+            (
+                "weight",
+                self.weight.span(),
+                takes_shares,
+                "\"ds\" or \"app\"",
+                "remove it, or add one of them",
+            ),
+        ] {
+            if at.is_some() && !has_effect {
+                let what = format!("{key} has no effect on a node without the role {needed}");
+                report.warning(at, what, remedy);
+            }
+        }
+        let what = match roles {
+            _ if self.own_keys.get() != Some(&true) => return,
+            _ if roles.is_cs() => {
+                "a connection server needs more than its own keys: its SYN cookies are made with the cluster's secret"
+            }
+            _ if roles.is_io() || roles.is_app() => {
+                "an I/O server or application node needs more than its own keys: their channels need the cluster's secret"
+            }
+            _ => return,
+        };
+        report.error(
+            self.own_keys.span(),
+            what,
+            "remove own_keys, and give this node the secret",
+        );
     }
 
     /// The node, if all of it could be read.
     pub(crate) fn finish(self) -> Option<Node> {
         Some(Node {
-            name: self.name?.into_inner(),
-            address: self.address?.into_inner(),
-            interfaces: self.interfaces?,
-            xdp: self.xdp?,
-            also_mac: self.also_mac?,
-            roles: self.roles?.into_inner(),
-            weight: self.weight?,
-            own_keys: self.own_keys?,
+            name: self.name.value()?,
+            address: self.address.value()?,
+            interfaces: self.interface.or(Vec::new())?,
+            xdp: self.xdp.value()?,
+            also_mac: self.also_mac.value()?,
+            roles: self.roles.value()?,
+            weight: self.weight.value()?,
+            own_keys: self.own_keys.value()?,
         })
     }
 }
 
-/// Reports `own_keys = true` at a node with a role that needs the cluster's secret.
-fn refuse_own_keys(
-    report: &mut Report<'_>,
-    own_keys: &Parsed<bool>,
-    roles: &Option<Spanned<Roles>>,
-) {
-    let (Parsed::Right(own), Some(roles)) = (own_keys, roles) else {
-        return;
-    };
-    let roles = roles.get_ref();
-    if !*own.get_ref() || !(roles.is_cs() || roles.is_io() || roles.is_app()) {
-        return;
-    }
-    let what = if roles.is_cs() {
-        "a connection server needs more than its own keys: its SYN cookies are made with the cluster's secret"
-    } else {
-        "an I/O server or application node needs more than its own keys: their channels need the cluster's secret"
-    };
-    report.error(
-        own.span(),
-        Problem::new(what, "remove own_keys, and give this node the secret"),
-    );
-}
+/// The roles that have a BPF program which takes packets of clients.
+const PROGRAM: &str = "\"cs\" or \"switch\"";
 
-fn warn_without_xdp(report: &mut Report<'_>, xdp: &Parsed<Xdp>, roles: &Option<Spanned<Roles>>) {
-    if let (Parsed::Right(xdp), Some(roles)) = (xdp, roles)
-        && !roles.get_ref().is_cs()
-        && !roles.get_ref().is_switch()
-    {
-        report.warning(
-            xdp.span(),
-            Problem::new(
-                "xdp has no effect on a node without the role \"cs\" or \"switch\"",
-                "remove it, or add one of them",
-            ),
-        );
-    }
-}
-
-/// The further MAC addresses of a node; `None` if the list is wrong.
+/// Reads the further MAC addresses of a node.
 fn also_mac(
     report: &mut Report<'_>,
-    list: List,
-    roles: Option<&Spanned<Roles>>,
+    key: &str,
+    value: Spanned<DeValue<'_>>,
 ) -> Option<Vec<MacAddress>> {
     const MOST: usize = baton_abi::ALSO_MACS as usize;
-    let found = match parse_list(report, "also_mac", list, |text| text.parse()) {
-        Parsed::Absent => return Some(Vec::new()),
-        Parsed::Wrong => return None,
-        Parsed::Right(found) => found,
-    };
-    if let Some(roles) = roles
-        && !roles.get_ref().is_cs()
-        && !roles.get_ref().is_switch()
-    {
-        report.warning(
-            found.span(),
-            Problem::new(
-                "also_mac has no effect on a node without the role \"cs\" or \"switch\"",
-                "remove it: a data server takes all frames that its kernel takes",
-            ),
-        );
-    }
-    if found.get_ref().len() > MOST {
-        report.error(
-            found.span(),
-            Problem::new(
-                format!("{} MAC addresses are too many", found.get_ref().len()),
-                format!("name at most {MOST} that this node has besides its interface's own"),
-            ),
-        );
+    let at = value.span();
+    let found: Vec<Spanned<MacAddress>> = list(text)(report, key, value)?;
+    if found.len() > MOST {
+        let what = format!("{} MAC addresses are too many", found.len());
+        let remedy = format!("name at most {MOST} that this node has besides its interface's own");
+        report.error(at, what, remedy);
         return None;
     }
     let mut all = Vec::new();
-    for mac in found.into_inner() {
+    for mac in found {
         if all.contains(mac.get_ref()) {
-            report.error(
-                mac.span(),
-                Problem::new("this MAC address is listed twice", "list each of them once"),
-            );
+            let remedy = "list each of them once";
+            report.error(mac.span(), "this MAC address is listed twice", remedy);
             return None;
         }
         all.push(mac.into_inner());
@@ -320,48 +287,36 @@ fn also_mac(
 const ROLES: &str =
     "[\"cs\"], [\"ds\"], [\"cs\", \"ds\"] or [\"switch\"], or [\"io\"] or [\"app\"]";
 
-fn role(text: String) -> Result<Roles, Problem> {
-    one_of("role", &text, NAMED)
-}
-
-fn combine(report: &mut Report<'_>, roles: Spanned<Vec<Spanned<Roles>>>) -> Parsed<Roles> {
-    let span = roles.span();
+/// Reads the roles of a node.
+fn roles(report: &mut Report<'_>, key: &str, given: Spanned<DeValue<'_>>) -> Option<Roles> {
+    let at = given.span();
+    let role = value(|_, name: String| one_of("role", &name, NAMED));
     let mut sum: Option<Roles> = None;
-    for role in roles.into_inner() {
-        let is_alone = |roles: &Roles| roles.is_alone() && *roles != *role.get_ref();
-        if let Some(sum) = &sum
-            && (is_alone(sum) || role.get_ref().is_alone() && sum != role.get_ref())
-        {
-            let is_switch = sum.is_switch() || role.get_ref().is_switch();
-            let what = if is_switch {
+    for role in list(role)(report, key, given)? {
+        let (at, role) = (role.span(), role.into_inner());
+        let Some(before) = sum else {
+            sum = Some(role);
+            continue;
+        };
+        if before != role && (before.is_alone() || role.is_alone()) {
+            let what = if before.is_switch() || role.is_switch() {
                 "a switch cannot have another role: it is in front of the connection servers"
             } else {
                 "an I/O server or application node cannot have another role"
             };
-            let remedy = "give the other role to another node";
-            report.error(role.span(), Problem::new(what, remedy));
-            return Parsed::Wrong;
+            report.error(at, what, "give the other role to another node");
+            return None;
         }
-        sum = match sum {
-            None => Some(*role.get_ref()),
-            Some(sum) => sum.and(*role.get_ref()),
-        };
+        sum = before.and(role);
         if sum.is_none() {
-            report.error(
-                role.span(),
-                Problem::new("this role is listed twice", "list each role once"),
-            );
-            return Parsed::Wrong;
+            report.error(at, "this role is listed twice", "list each role once");
+            return None;
         }
     }
-    match sum {
-        Some(roles) => Parsed::Right(Spanned::new(span, roles)),
-        None => {
-            let remedy = format!("write {ROLES}");
-            report.error(span, Problem::new("this node has no roles", remedy));
-            Parsed::Wrong
-        }
+    if sum.is_none() {
+        report.error(at, "this node has no roles", format!("write {ROLES}"));
     }
+    sum
 }
 
 #[cfg(test)]

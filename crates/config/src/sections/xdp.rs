@@ -3,10 +3,9 @@
 use crate::values::words::words;
 
 /// The mode in which the XDP program runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Xdp {
     /// It runs in the driver. If the driver refuses it, the node does not start.
-    #[default]
     Native,
     /// It runs in the driver if the driver takes it, else in generic mode.
     Auto,

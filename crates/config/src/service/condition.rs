@@ -127,7 +127,7 @@ impl std::hash::Hash for Expression {
 }
 
 /// Parses a condition on the method.
-pub(crate) fn method(text: String) -> Result<Pattern, Problem> {
+pub(crate) fn method(_key: &str, text: String) -> Result<Pattern, Problem> {
     let pattern = text.parse()?;
     if let Pattern::Exactly(name) = &pattern
         && !(name.bytes().all(|byte| byte.is_ascii_uppercase()) && (3..=8).contains(&name.len()))
@@ -210,10 +210,10 @@ mod tests {
         }
         assert!(named_in_query("a[]", exact()).is_ok());
         for good in ["GET", "PROPFIND", "~^P"] {
-            assert!(method(good.into()).is_ok(), "{good}");
+            assert!(method("method", good.into()).is_ok(), "{good}");
         }
         for bad in ["", "get", "GE", "SUBSCRIBE", "GET "] {
-            assert!(method(bad.into()).is_err(), "{bad}");
+            assert!(method("method", bad.into()).is_err(), "{bad}");
         }
     }
 }

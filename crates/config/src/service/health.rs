@@ -2,19 +2,19 @@
 
 use std::fmt;
 use std::num::NonZeroU8;
-use std::ops::RangeInclusive;
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use toml::Spanned;
+use toml::de::DeTable;
 
-use crate::reading::field::{Field, Parsed, parse};
 use crate::reading::problem::Problem;
-use crate::reading::raw::RawHealth;
 use crate::reading::report::Report;
-use crate::values::duration;
-use crate::values::number::in_range;
-use crate::values::words::one_of;
+use crate::reading::schema::{Table as _, keys};
+use crate::reading::value::text;
+use crate::values::duration::{HOUR, MILLISECOND, duration};
+use crate::values::number::number;
+use crate::values::words::words;
 
 /// How a data server checks its own local server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,107 +76,76 @@ impl FromStr for HttpPath {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+pub(crate) enum Kind {
     Tcp,
     Http,
     None,
 }
 
-const KINDS: &[(&str, Kind)] = &[
-    ("tcp", Kind::Tcp),
-    ("http", Kind::Http),
-    ("none", Kind::None),
-];
-const INTERVAL: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
-const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
+words!(Kind, "kind", Tcp = "tcp", Http = "http", None = "none");
 
-impl HealthCheck {
-    /// Parses the section. The outer `None` means that a value is wrong, which has been reported; the
-    /// inner `None` means kind "none". Under kind "none" the other keys are checked and then ignored, so
-    /// that a check can be switched off by one word.
-    pub(crate) fn parse(
-        report: &mut Report<'_>,
-        raw: Option<Spanned<RawHealth>>,
-    ) -> Option<Option<Self>> {
-        let Some(raw) = raw else {
-            return Some(Some(Self::default()));
-        };
-        let raw = raw.into_inner();
-        let kind = parse(report, "kind", raw.kind, |text| {
-            one_of("kind", &text, KINDS)
-        });
-        let kind = kind.or(Kind::Tcp);
-        let path = parse(report, "path", raw.path, |text| text.parse::<HttpPath>());
-        if let (Some(Kind::Tcp), Parsed::Right(path)) = (kind, &path) {
+keys! {
+    /// How each data server checks its own local server. kind: "tcp", "http", or "none".
+    Keys "[service.health]" {
+        kind: Kind = text, default "tcp", sample "http";
+        /// http: expects a status of 200-399
+        path: HttpPath = text, default "/";
+        /// the time from one check to the next
+        interval: Duration = duration(10 * MILLISECOND..=HOUR), default "1s";
+        /// the time after which a check has failed
+        timeout: Duration = duration(MILLISECOND..=HOUR), default "500ms";
+        /// passes after which the server is taken in
+        rise: NonZeroU8 = number(1..=u8::MAX), default 1;
+        /// failures after which the server is taken out
+        fall: NonZeroU8 = number(1..=u8::MAX), default 2;
+    }
+}
+
+impl Keys {
+    /// Reports a path that no check asks for, and a timeout that is not shorter than the interval.
+    pub(crate) fn check(&self, report: &mut Report<'_>) {
+        if let (Some(Kind::Tcp), Some(path)) = (self.kind.get(), self.path.given()) {
+            let what = "path means nothing to a check of kind \"tcp\"";
+            report.error(path.span(), what, "add kind = \"http\"");
+        }
+        if let (Some(interval), Some(timeout)) = (self.interval.get(), self.timeout.get())
+            && timeout >= interval
+        {
+            let [shown, longest] = [*timeout, *interval].map(humantime::format_duration);
             report.error(
-                path.span(),
-                Problem::new(
-                    "path means nothing to a check of kind \"tcp\"",
-                    "add kind = \"http\"",
-                ),
+                self.timeout.span().or(self.interval.span()),
+                format!("timeout ({shown}) is not shorter than interval ({longest})"),
+                "shorten timeout or lengthen interval: one check ends before the next begins",
             );
         }
-        let interval = duration::field(report, "interval", raw.interval, INTERVAL);
-        let timeout = duration::field(report, "timeout", raw.timeout, TIMEOUT);
-        let (interval, timeout) = shorter(report, interval, timeout);
-        let mut count = |key: &str, field: Field<i64>| {
-            parse(report, key, field, |n| in_range::<u8>(key, n, 1..=255))
-        };
-        let rise = count("rise", raw.rise);
-        let fall = count("fall", raw.fall);
+    }
 
-        let default = Self::default();
-        let check = Self {
-            probe: match kind? {
-                Kind::Http => Probe::Http(path.or(HttpPath("/".into()))?),
+    /// The check, if all of the section could be read. The inner `None` means kind "none". Under that kind the other
+    /// keys are checked too, and then ignored, so that a check can be switched off by one word.
+    pub(crate) fn finish(self) -> Option<Option<HealthCheck>> {
+        let kind = self.kind.value()?;
+        let path = self.path.value()?;
+        let check = HealthCheck {
+            probe: match kind {
+                Kind::Http => Probe::Http(path),
                 Kind::Tcp | Kind::None => Probe::Tcp,
             },
-            interval: interval?,
-            timeout: timeout?,
-            rise: NonZeroU8::new(rise.or(default.rise.get())?)?,
-            fall: NonZeroU8::new(fall.or(default.fall.get())?)?,
+            interval: self.interval.value()?,
+            timeout: self.timeout.value()?,
+            rise: self.rise.value()?,
+            fall: self.fall.value()?,
         };
-        Some((kind? != Kind::None).then_some(check))
+        Some((kind != Kind::None).then_some(check))
     }
 }
 
 /// The check of a service without `[service.health]`.
 impl Default for HealthCheck {
     fn default() -> Self {
-        Self {
-            probe: Probe::Tcp,
-            interval: Duration::from_secs(1),
-            timeout: Duration::from_millis(500),
-            rise: NonZeroU8::MIN,
-            fall: NonZeroU8::MIN.saturating_add(1),
-        }
+        let mut report = Report::new(Path::new(""), "");
+        let keys = Keys::read(&mut report, 0..0, DeTable::new());
+        keys.finish()
+            .flatten()
+            .expect("tests show that defaults are right")
     }
-}
-
-/// Interval and timeout, or their defaults. Reports a timeout that is not shorter than the interval.
-fn shorter(
-    report: &mut Report<'_>,
-    interval: Parsed<Duration>,
-    timeout: Parsed<Duration>,
-) -> (Option<Duration>, Option<Duration>) {
-    let at = timeout.span().or(interval.span());
-    let default = HealthCheck::default();
-    let (interval, timeout) = (interval.or(default.interval), timeout.or(default.timeout));
-    if let (Some(interval), Some(timeout)) = (interval, timeout)
-        && timeout >= interval
-    {
-        let show = humantime::format_duration;
-        report.error(
-            at,
-            Problem::new(
-                format!(
-                    "timeout ({}) is not shorter than interval ({})",
-                    show(timeout),
-                    show(interval)
-                ),
-                "shorten timeout or lengthen interval: one check ends before the next begins",
-            ),
-        );
-    }
-    (interval, timeout)
 }

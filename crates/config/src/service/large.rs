@@ -1,17 +1,12 @@
 //! `[service.large]`: the pool for large content.
 
-use std::ops::Range;
 use std::path::PathBuf;
 
-use toml::Spanned;
-
-use crate::reading::field::{Field, Parsed, parse};
-use crate::reading::problem::Problem;
-use crate::reading::raw::RawLarge;
-use crate::reading::report::Report;
+use crate::reading::schema::keys;
+use crate::reading::value::{text, value};
 use crate::sections::local::absolute;
 use crate::values::name::PoolName;
-use crate::values::size::bytes;
+use crate::values::size::size;
 
 /// Which content counts as large, and the pool that serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,62 +19,30 @@ pub struct Large {
     pub root: PathBuf,
 }
 
-/// The values of the section that could be read; see [`crate::sections::node::Draft`].
-pub(crate) struct Draft {
-    pub(crate) header: Range<usize>,
-    pub(crate) pool: Option<Spanned<PoolName>>,
-    larger_than: Option<Spanned<u64>>,
-    root: Option<Spanned<PathBuf>>,
+keys! {
+    /// Large content can have data servers of its own: a request goes to this pool if no route (below) takes it and its
+    /// path is that of a large file below `root`. Each data server of the service looks at its files every five seconds
+    /// and tells the connection servers. A path is large if its file is large on any of them. At most 7936 large files
+    /// of a data server count, and 16384 in all, with paths of up to 119 bytes, in which blanks, control characters, %,
+    /// ? and # count as three.
+    Keys "[service.large]", lacks "large has no" {
+        /// a pool of this service
+        pool: PoolName = text, required "\"…\", the name of a [[service.pool]] of this service", example "images";
+        /// a whole number of B, kB, MB, GB, KiB, MiB or GiB
+        larger_than: u64 = value(size), required "\"1MiB\"", example "1MiB";
+        /// where the files are on each data server
+        root: PathBuf = value(absolute),
+            required "\"/var/www/html\", where each data server's files are", example "/var/www/html";
+    }
 }
 
-impl Draft {
-    pub(crate) fn parse(report: &mut Report<'_>, field: Field<RawLarge>) -> Parsed<Self> {
-        let (header, raw) = match parse(report, "large", field, Ok) {
-            Parsed::Right(raw) => (raw.span(), raw.into_inner()),
-            Parsed::Absent => return Parsed::Absent,
-            Parsed::Wrong => return Parsed::Wrong,
-        };
-        let missing = |key, example| Problem::missing("large", key, example);
-        let at = || Some(header.clone());
-        let pool = parse(report, "pool", raw.pool, |text| text.parse::<PoolName>()).required(
-            report,
-            at(),
-            || {
-                missing(
-                    "pool",
-                    "\"…\", the name of a [[service.pool]] of this service",
-                )
-            },
-        );
-        let larger_than = parse(report, "larger_than", raw.larger_than, |text| {
-            bytes("larger_than", &text)
-        })
-        .required(report, at(), || missing("larger_than", "\"1MiB\""));
-        let root = parse(report, "root", raw.root, |text| absolute("root", text)).required(
-            report,
-            at(),
-            || {
-                missing(
-                    "root",
-                    "\"/var/www/html\", where each data server's files are",
-                )
-            },
-        );
-        let draft = Self {
-            header: header.clone(),
-            pool,
-            larger_than,
-            root,
-        };
-        Parsed::Right(Spanned::new(header, draft))
-    }
-
+impl Keys {
     /// The settings, if all of them could be read; `pool` is the index of the pool it names.
     pub(crate) fn finish(self, pool: Option<usize>) -> Option<Large> {
         Some(Large {
             pool: pool?,
-            larger_than: self.larger_than?.into_inner(),
-            root: self.root?.into_inner(),
+            larger_than: self.larger_than.value()?,
+            root: self.root.value()?,
         })
     }
 }

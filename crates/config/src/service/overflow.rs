@@ -2,14 +2,12 @@
 
 use std::num::NonZeroU32;
 
-use toml::Spanned;
-
-use crate::reading::field::{Field, Parsed, parse};
 use crate::reading::problem::Problem;
-use crate::reading::raw::RawOverflow;
 use crate::reading::report::Report;
+use crate::reading::schema::keys;
+use crate::reading::value::{text, value};
 use crate::values::name::NodeName;
-use crate::values::number::in_range;
+use crate::values::number::number;
 
 /// The home, which is the data server that serves alone, and the limits of its load. At least one limit is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,58 +21,39 @@ pub struct Overflow {
     pub connections: Option<NonZeroU32>,
 }
 
-/// The values of the table that could be read; see [`crate::sections::node::Draft`].
-#[derive(Clone)]
-pub(crate) struct Draft {
-    pub(crate) home: Option<Spanned<NodeName>>,
-    rest: Option<(Option<u16>, Option<NonZeroU32>)>,
+keys! {
+    /// Under policy "overflow", which node is the home and when it has too much to do: one limit or both.
+    Keys "[service.overflow]" {
+        /// default: the connection server itself if it is among the nodes, else the first of them
+        home: NodeName = text, example "cs1";
+        /// use of all its node's processors, for whatever purpose
+        cpu: u16 = value(permille), example 0.8;
+        /// established connections of this service on all nodes; the home keeps its part of them
+        connections: NonZeroU32 = number(1..=1_000_000_000u32), example 1000;
+    }
 }
 
-impl Draft {
-    pub(crate) fn parse(report: &mut Report<'_>, field: Field<RawOverflow>) -> Parsed<Self> {
-        let (span, raw) = match parse(report, "overflow", field, Ok) {
-            Parsed::Right(raw) => (raw.span(), raw.into_inner()),
-            Parsed::Absent => return Parsed::Absent,
-            Parsed::Wrong => return Parsed::Wrong,
-        };
-        let home = parse(report, "home", raw.home, |text: String| text.parse());
-        let cpu = parse(report, "cpu", raw.cpu, permille);
-        let connections = parse(report, "connections", raw.connections, |n| {
-            let n = in_range::<u32>("connections", n, 1..=1_000_000_000)?;
-            NonZeroU32::new(n)
-                .ok_or_else(|| Problem::new("connections = 0 is no limit", "choose from 1"))
-        });
-        if matches!((&cpu, &connections), (Parsed::Absent, Parsed::Absent)) {
-            report.error(
-                span.clone(),
-                Problem::new(
-                    "overflow has no limit",
-                    "add cpu = 0.8, connections = 1000, or both",
-                ),
-            );
+impl Keys {
+    /// Reports that there is no limit.
+    pub(crate) fn check(&self, report: &mut Report<'_>) {
+        if self.cpu.is_absent() && self.connections.is_absent() {
+            let remedy = "add cpu = 0.8, connections = 1000, or both";
+            report.error(self.at.clone(), "overflow has no limit", remedy);
         }
-        let wrong = matches!(home, Parsed::Wrong);
-        let rest = cpu.optional().zip(connections.optional());
-        let home = home.right();
-        if wrong {
-            return Parsed::Wrong;
-        }
-        Parsed::Right(Spanned::new(span, Self { home, rest }))
     }
 
     /// The settings, if all of them could be read.
     pub(crate) fn finish(self) -> Option<Overflow> {
-        let (cpu, connections) = self.rest?;
         Some(Overflow {
-            home: self.home.map(Spanned::into_inner),
-            cpu,
-            connections,
+            home: self.home.optional()?,
+            cpu: self.cpu.optional()?,
+            connections: self.connections.optional()?,
         })
     }
 }
 
 /// Converts a share from 0.01 to 1.0 to permille.
-fn permille(share: f64) -> Result<u16, Problem> {
+fn permille(_key: &str, share: f64) -> Result<u16, Problem> {
     if !(0.01..=1.0).contains(&share) {
         return Err(Problem::new(
             format!("cpu = {share} is out of range"),

@@ -26,14 +26,6 @@ impl PathPrefix {
         &self.spelled
     }
 
-    /// The prefix `/`, which matches every target that begins with `/`.
-    pub(crate) fn root() -> Self {
-        Self {
-            written: "/".into(),
-            spelled: b"/".into(),
-        }
-    }
-
     /// A warning about a prefix that is legal but probably does not mean what its writer wanted.
     pub(crate) fn doubt(&self) -> Option<Problem> {
         let path = &self.written;

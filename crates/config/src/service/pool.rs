@@ -1,13 +1,9 @@
 //! `[[service.pool]]`: some data servers of a service.
 
-use std::ops::Range;
-
 use toml::Spanned;
 
-use crate::reading::field::{Parsed, parse, parse_list};
-use crate::reading::problem::Problem;
-use crate::reading::raw::RawPool;
-use crate::reading::report::Report;
+use crate::reading::schema::{keys, table};
+use crate::reading::value::{list, text, value};
 use crate::service::overflow::{self, Overflow};
 use crate::service::policy::Policy;
 use crate::service::weights::Weights;
@@ -29,37 +25,28 @@ pub struct Pool {
     pub overflow: Option<Overflow>,
 }
 
-/// The values of a pool that could be read; see [`crate::sections::node::Draft`]. An absent key has the value of the
-/// service.
-pub(crate) struct Draft {
-    pub(crate) header: Range<usize>,
-    pub(crate) name: Option<Spanned<PoolName>>,
-    pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
-    pub(crate) weights: Parsed<Weights>,
-    pub(crate) policy: Parsed<Policy>,
-    pub(crate) overflow: Parsed<overflow::Draft>,
+keys! {
+    /// Requests for some content can go to data servers of their own: these are pools, and routes lead there.
+    /// This file may have at most 128 services and pools together, and 1024 routes with 63 different hosts.
+    Keys "[[service.pool]]", lacks "this pool has no" {
+        /// unique within the service
+        name: PoolName = text, required "\"…\"", example "images";
+        /// default: those of the service
+        nodes: Vec<Spanned<NodeName>> = list(text), example ["ds1"];
+        weights: Weights = value(Weights::parse);
+        /// default: that of the service. `weights` and `overflow` are possible as well; default: those of the service
+        policy: Policy = text, example "path";
+        overflow: overflow::Keys = table;
+    }
 }
 
-impl Draft {
-    pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawPool>) -> Self {
-        let header = raw.span();
-        let raw = raw.into_inner();
-        let name = parse(report, "name", raw.name, |text| text.parse()).required(
-            report,
-            header.clone(),
-            || Problem::missing("this pool", "name", "\"…\""),
-        );
-        Self {
-            header,
-            name,
-            nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
-            weights: parse(report, "weights", raw.weights, Weights::try_from),
-            policy: parse(report, "policy", raw.policy, |text| text.parse()),
-            overflow: overflow::Draft::parse(report, raw.overflow),
-        }
+impl Keys {
+    /// How a data server is chosen, by the pool's own policy or else that of the service; `None` if it could not be read.
+    pub(crate) fn policy(&self, of_service: Option<Policy>) -> Option<Policy> {
+        self.policy.clone().optional()?.or(of_service)
     }
 
-    /// The pool, if all of it could be read.
+    /// The pool, if all of it could be read. An absent key has the value of the service.
     pub(crate) fn finish(
         self,
         nodes: Option<Members>,
@@ -67,13 +54,13 @@ impl Draft {
         weights_of_service: &Weights,
         overflow_of_service: Option<&Overflow>,
     ) -> Option<Pool> {
-        let policy = self.policy.or(of_service)?;
+        let policy = self.policy(Some(of_service))?;
         let overflow = match self.overflow.optional()? {
             None => overflow_of_service.cloned(),
             Some(own) => Some(own.finish()?),
         };
         Some(Pool {
-            name: self.name?.into_inner(),
+            name: self.name.value()?,
             nodes: nodes?,
             weights: self.weights.or(weights_of_service.clone())?,
             policy,

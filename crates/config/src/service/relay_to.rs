@@ -22,20 +22,14 @@ impl RelayTo {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&NodeName, &SocketAddrV4)> {
         self.0.iter()
     }
-}
 
-impl TryFrom<BTreeMap<String, String>> for RelayTo {
-    type Error = Problem;
-
-    fn try_from(raw: BTreeMap<String, String>) -> Result<Self, Problem> {
+    /// Converts the table of the file.
+    pub(crate) fn parse(_key: &str, raw: BTreeMap<String, String>) -> Result<Self, Problem> {
         let entry = |(name, text): (String, String)| {
             let server = server(&name, &text)?;
             Ok((name.parse()?, server))
         };
-        raw.into_iter()
-            .map(entry)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        Ok(Self(raw.into_iter().map(entry).collect::<Result<_, _>>()?))
     }
 }
 

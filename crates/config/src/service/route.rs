@@ -3,12 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 
-use toml::Spanned;
-
-use crate::reading::field::{Parsed, parse, parse_table};
 use crate::reading::problem::Problem;
-use crate::reading::raw::RawRoute;
 use crate::reading::report::Report;
+use crate::reading::schema::keys;
+use crate::reading::value::{entries, plain, text, value};
 use crate::service::condition::{self, Conditions, Expression, Pattern};
 use crate::service::host::HostPattern;
 use crate::service::path::PathPrefix;
@@ -42,61 +40,57 @@ impl fmt::Display for Route {
     }
 }
 
-/// The values of a route that could be read; see [`crate::sections::node::Draft`].
-pub(crate) struct Draft {
-    pub(crate) header: Range<usize>,
-    pub(crate) host: Parsed<HostPattern>,
-    pub(crate) path: Parsed<PathPrefix>,
-    regex: Parsed<Expression>,
-    method: Parsed<Pattern>,
-    header_lines: Parsed<Vec<(String, Pattern)>>,
-    cookie: Parsed<Vec<(String, Pattern)>>,
-    query: Parsed<Vec<(String, Pattern)>>,
-    pub(crate) alpn: Parsed<Pattern>,
-    pub(crate) pool: Option<Spanned<PoolName>>,
-    pub(crate) resume: Parsed<bool>,
+keys! {
+    /// A route takes the requests for its host and path, unless another route of this service is more specific: an exact
+    /// host is more specific than a "*." one, a longer suffix than a shorter one, and no host is the least specific; of
+    /// routes with the same host, the one with the longest path is. The order of routes has no meaning, except for those
+    /// with conditions and the same host and path: they are tried in turn, before the one without.
+    ///
+    /// A route with conditions (`regex` to `alpn`) takes a request only if the request meets all of them. Otherwise the
+    /// next route is tried. The daemon judges conditions, and only for requests that match the route's host and path, so
+    /// give the route a path. It judges the whole head of the request.
+    ///
+    /// Names are as clients write them (case is ignored in `header`). If there are several values, one must match. A
+    /// value is "text", for exactly that text, or "~" and a regular expression that must occur in it. "~" alone only
+    /// requires that it exists. In TOML '…' keeps backslashes.
+    ///
+    /// While no daemon runs, nobody can judge whether a request meets the conditions, and such requests wait.
+    Keys "[[service.route]]", lacks "this route leads to no" {
+        /// default: any. A name, or "*." and a suffix, which means every name below it, not the suffix itself. At most
+        /// 63 bytes; no port. Case is ignored, and so is a dot at the end of the host that a client sends
+        host: HostPattern = text, example "*.example.org";
+        /// The beginning of the request's path as servers read it: escapes are decoded, several slashes count as one,
+        /// "." and ".." are resolved. So it also means //images/, /x/../images/ and /%69mages/, and /images%2Fa, as in
+        /// nginx. "\", ";" and the case of letters are taken literally. A path that servers refuse, with ".." above the
+        /// root for instance, is answered with 400. A query may follow, as clients send it. At most 120 bytes; write
+        /// characters beyond ASCII percent-encoded, and %3F for a ? in a path
+        path: PathPrefix = text, default "/", example "/images/";
+        /// the path up to its query, as servers read it (see path), without escapes
+        regex: Expression = text, example "\\.(jpe?g|png)$";
+        /// or "POST"
+        method: Pattern = value(condition::method), example "~^(GET|HEAD)$";
+        header: Vec<(String, Pattern)> = entries(condition::named_by_token), default {},
+            example { X-Beta = "1", User-Agent = "~(?i)mobile" };
+        cookie: Vec<(String, Pattern)> = entries(condition::named_by_token), default {}, example { group = "b" };
+        /// parameters, as they are written in the target
+        query: Vec<(String, Pattern)> = entries(condition::named_in_query), default {},
+            example { version = "~^2", debug = "~" };
+        /// With protocol = "tls" there is one condition, `alpn`, on the protocols that a client offers, of which one
+        /// must match:
+        ///     alpn = "acme-tls/1"
+        alpn: Pattern = text;
+        /// a pool of this service
+        pool: PoolName = text, required "\"…\", the name of a [[service.pool]] of this service", example "images";
+        /// default: that of the service (above)
+        resume: bool = plain, example false;
+    }
 }
 
-impl Draft {
-    pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawRoute>) -> Self {
-        let header = raw.span();
-        let raw = raw.into_inner();
-        let host = parse(report, "host", raw.host, |text| text.parse());
-        let path = parse(report, "path", raw.path, |text| text.parse::<PathPrefix>());
-        if let Parsed::Right(path) = &path
-            && let Some(doubt) = path.get_ref().doubt()
-        {
-            report.warning(path.span(), doubt);
-        }
-        let regex = parse(report, "regex", raw.regex, |text| text.parse());
-        let method = parse(report, "method", raw.method, condition::method);
-        let header_lines = parse_table(report, "header", raw.header, condition::named_by_token);
-        let cookie = parse_table(report, "cookie", raw.cookie, condition::named_by_token);
-        let query = parse_table(report, "query", raw.query, condition::named_in_query);
-        let alpn = parse(report, "alpn", raw.alpn, |text| text.parse());
-        let pool = parse(report, "pool", raw.pool, |text| text.parse()).required(
-            report,
-            header.clone(),
-            || {
-                Problem::new(
-                    "this route leads to no pool",
-                    "add pool = \"…\", the name of a [[service.pool]] of this service",
-                )
-            },
-        );
-        let resume = parse(report, "resume", raw.resume, Ok);
-        Self {
-            header,
-            host,
-            path,
-            regex,
-            method,
-            header_lines,
-            cookie,
-            query,
-            alpn,
-            pool,
-            resume,
+impl Keys {
+    /// Warns of a path that probably does not mean what its writer wanted.
+    pub(crate) fn check(&self, report: &mut Report<'_>) {
+        if let Some(Problem { what, remedy }) = self.path.get().and_then(PathPrefix::doubt) {
+            report.warning(self.path.span(), what, remedy);
         }
     }
 
@@ -106,7 +100,7 @@ impl Draft {
             ("path", self.path.span()),
             ("regex", self.regex.span()),
             ("method", self.method.span()),
-            ("header", self.header_lines.span()),
+            ("header", self.header.span()),
             ("cookie", self.cookie.span()),
             ("query", self.query.span()),
         ];
@@ -116,23 +110,22 @@ impl Draft {
 
     /// The host, path and conditions of the route, if they could be read.
     pub(crate) fn matches(&self) -> Option<(HostPattern, PathPrefix, Conditions)> {
-        let host = self.host.clone_or(HostPattern::Any)?;
-        let path = self.path.clone_or(PathPrefix::root())?;
         let conditions = Conditions {
-            regex: self.regex.clone_optional()?,
-            method: self.method.clone_optional()?,
-            header: self.header_lines.clone_or(Vec::new())?,
-            cookie: self.cookie.clone_or(Vec::new())?,
-            query: self.query.clone_or(Vec::new())?,
-            alpn: self.alpn.clone_optional()?,
+            regex: self.regex.clone().optional()?,
+            method: self.method.clone().optional()?,
+            header: self.header.get()?.clone(),
+            cookie: self.cookie.get()?.clone(),
+            query: self.query.get()?.clone(),
+            alpn: self.alpn.clone().optional()?,
         };
-        Some((host, path, conditions))
+        let host = self.host.clone().or(HostPattern::Any)?;
+        Some((host, self.path.get()?.clone(), conditions))
     }
 
     /// The place in the file of its path, else of its host, else of its header.
     pub(crate) fn place(&self) -> Range<usize> {
         let said = self.path.span().or(self.host.span());
-        said.unwrap_or_else(|| self.header.clone())
+        said.unwrap_or_else(|| self.at.clone())
     }
 
     /// The route, if all of it could be read; `pool` is the index of the pool it names, `resume` what its service says.

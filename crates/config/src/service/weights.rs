@@ -21,19 +21,13 @@ impl Weights {
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &NodeName> {
         self.0.keys()
     }
-}
 
-impl TryFrom<BTreeMap<String, i64>> for Weights {
-    type Error = Problem;
-
-    fn try_from(raw: BTreeMap<String, i64>) -> Result<Self, Problem> {
+    /// Converts the table of the file.
+    pub(crate) fn parse(_key: &str, raw: BTreeMap<String, i64>) -> Result<Self, Problem> {
         let weight = |(name, weight): (String, i64)| {
-            let weight = in_range::<u8>(&format!("the weight of {name}"), weight, 0..=255)?;
+            let weight = in_range(&format!("the weight of {name}"), weight, &(0..=u8::MAX))?;
             Ok((name.parse()?, weight))
         };
-        raw.into_iter()
-            .map(weight)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        Ok(Self(raw.into_iter().map(weight).collect::<Result<_, _>>()?))
     }
 }

@@ -4,15 +4,13 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use crate::reading::problem::Problem;
+use crate::reading::value::{Read, value};
 
 /// The IP protocol of messages between nodes. It is one that hosts use for nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocol(u8);
 
 impl Protocol {
-    /// The default, a number that is reserved for experiments (RFC 3692).
-    pub(crate) const EXPERIMENT: Self = Self(253);
-
     /// The number in the IP header.
     pub fn number(self) -> u8 {
         self.0
@@ -25,11 +23,10 @@ impl fmt::Display for Protocol {
     }
 }
 
-impl TryFrom<i64> for Protocol {
-    type Error = Problem;
-
-    fn try_from(value: i64) -> Result<Self, Problem> {
-        let number: u8 = in_range("protocol", value, 1..=254)?;
+impl Protocol {
+    /// Converts the number of a protocol that hosts use for nothing else.
+    pub(crate) fn parse(key: &str, number: i64) -> Result<Self, Problem> {
+        let number: u8 = in_range(key, number, &(1..=254u8))?;
         match IN_USE.iter().find(|(taken, _)| *taken == number) {
             None => Ok(Self(number)),
             Some((_, name)) => Err(Problem::new(
@@ -65,21 +62,36 @@ const IN_USE: &[(u8, &str)] = &[
     (136, "UDP-Lite"),
 ];
 
-/// Converts `value` to the narrower type if it lies in `range`.
-pub(crate) fn in_range<T>(key: &str, value: i64, range: RangeInclusive<i64>) -> Result<T, Problem>
+/// The reader of a whole number that lies in `range`.
+pub(crate) fn number<N, V>(range: RangeInclusive<N>) -> impl Read<V>
 where
-    T: TryFrom<i64>,
+    N: TryFrom<i64> + PartialOrd + fmt::Display,
+    V: TryFrom<N>,
 {
-    let wrong = || {
-        Problem::new(
-            format!("{key} = {value} is out of range"),
-            format!("choose from {} to {}", range.start(), range.end()),
-        )
-    };
-    if !range.contains(&value) {
-        return Err(wrong());
-    }
-    T::try_from(value).map_err(|_| wrong())
+    value(move |key, number| in_range(key, number, &range))
+}
+
+/// Converts the number to its own type if it lies in `range`.
+pub(crate) fn in_range<N, V>(
+    key: &str,
+    number: i64,
+    range: &RangeInclusive<N>,
+) -> Result<V, Problem>
+where
+    N: TryFrom<i64> + PartialOrd + fmt::Display,
+    V: TryFrom<N>,
+{
+    let found = N::try_from(number)
+        .ok()
+        .filter(|number| range.contains(number));
+    found
+        .and_then(|number| V::try_from(number).ok())
+        .ok_or_else(|| {
+            Problem::new(
+                format!("{key} = {number} is out of range"),
+                format!("choose from {} to {}", range.start(), range.end()),
+            )
+        })
 }
 
 #[cfg(test)]
@@ -88,12 +100,13 @@ mod tests {
 
     #[test]
     fn protocols_in_use_are_refused() {
-        assert_eq!(Protocol::try_from(253).map(Protocol::number), Ok(253));
+        let parse = |number| Protocol::parse("protocol", number);
+        assert_eq!(parse(253).map(Protocol::number), Ok(253));
         for (number, _) in IN_USE {
-            assert!(Protocol::try_from(i64::from(*number)).is_err());
+            assert!(parse(i64::from(*number)).is_err());
         }
-        assert!(Protocol::try_from(0).is_err());
-        assert!(Protocol::try_from(255).is_err());
-        assert!(Protocol::try_from(i64::MAX).is_err());
+        assert!(parse(0).is_err());
+        assert!(parse(255).is_err());
+        assert!(parse(i64::MAX).is_err());
     }
 }

@@ -13,7 +13,7 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 /// Parses `text`, a whole number and a unit, as a number of bytes.
-pub(crate) fn bytes(key: &str, text: &str) -> Result<u64, Problem> {
+pub(crate) fn size(key: &str, text: String) -> Result<u64, Problem> {
     let found = UNITS.iter().find_map(|(unit, factor)| {
         let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
         number.checked_mul(*factor)
@@ -32,13 +32,13 @@ mod tests {
 
     #[test]
     fn sizes_have_units() {
-        for (text, size) in [
+        for (text, bytes) in [
             ("1MiB", 1 << 20),
             ("10 MB", 10_000_000),
             ("0B", 0),
             ("64KiB", 65_536),
         ] {
-            assert_eq!(bytes("key", text), Ok(size), "{text}");
+            assert_eq!(size("key", text.into()), Ok(bytes), "{text}");
         }
         for text in [
             "",
@@ -49,7 +49,7 @@ mod tests {
             "1mib",
             "99999999999999GiB",
         ] {
-            assert!(bytes("key", text).is_err(), "{text}");
+            assert!(size("key", text.into()).is_err(), "{text}");
         }
     }
 }

@@ -1,24 +1,21 @@
 //! Checks that a service with `head_timeout` has an agent that reads its requests: only the agent applies it.
 
-use crate::reading::field::Parsed;
-use crate::reading::problem::Problem;
 use crate::reading::report::Report;
 use crate::service::protocol::{ClientProtocol, UnknownName};
-use crate::service::{self, Handover, Split};
+use crate::service::{Handover, Keys, Split};
 
 /// Reports a `head_timeout` that could have no effect.
-pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
-    let Parsed::Right(head_timeout) = &service.head_timeout else {
+pub(super) fn check(report: &mut Report<'_>, service: &Keys) {
+    let Some(head_timeout) = service.head_timeout.given() else {
         return;
     };
-    let is_tls = service.protocol == Some(ClientProtocol::Tls);
-    let refuses = matches!(&service.unknown_name, Parsed::Right(what) if *what.get_ref() == UnknownName::Refuse);
-    let is_left_to_server = (is_tls || service.handover == Some(Handover::Never))
-        && service.routes.is_empty()
-        && !refuses
-        && matches!(service.large, Parsed::Absent)
-        && matches!(service.dispatcher, Parsed::Absent);
-    let why = if service.split == Some(Split::Ack) {
+    let is_tls = service.protocol.get() == Some(&ClientProtocol::Tls);
+    let is_left_to_server = (is_tls || service.handover.get() == Some(&Handover::Never))
+        && service.route.items().is_empty()
+        && service.unknown_name.get() != Some(&UnknownName::Refuse)
+        && service.large.is_absent()
+        && service.dispatcher.is_absent();
+    let why = if service.split.get() == Some(&Split::Ack) {
         "with split = \"ack\""
     } else if is_left_to_server && is_tls {
         "with protocol = \"tls\" and no routes"
@@ -29,11 +26,7 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
     };
     report.error(
         head_timeout.span(),
-        Problem::new(
-            format!(
-                "{why} no data server's node reads heads, so only the server can limit how long one takes"
-            ),
-            "remove head_timeout, and set the server's own limit",
-        ),
+        format!("{why} no data server's node reads heads, so only the server can limit how long one takes"),
+        "remove head_timeout, and set the server's own limit",
     );
 }

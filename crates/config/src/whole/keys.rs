@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::reading::problem::Problem;
 use crate::reading::report::Report;
 use crate::sections::cluster::Draft;
 use crate::sections::key::Key;
@@ -24,13 +23,11 @@ pub(crate) fn check(report: &mut Report<'_>, draft: &Draft, nodes: &[Node]) {
         {
             report.error(
                 at.clone(),
-                Problem::new(
-                    format!(
+                format!(
                         "the previous keys are those of the node at {}, the current ones of the node at {}",
                         keys.node, current.node
                     ),
                     "give this node's own: baton key NODE",
-                ),
             );
         }
     }
@@ -49,26 +46,22 @@ fn owner<'a>(
     let Some(node) = found else {
         report.error(
             at.clone(),
-            Problem::new(
-                format!(
-                    "the keys are those of a node at {}, and no [[node]] has that address",
-                    keys.node
-                ),
-                "make them anew where the secret is: baton key NODE",
+            format!(
+                "the keys are those of a node at {}, and no [[node]] has that address",
+                keys.node
             ),
+            "make them anew where the secret is: baton key NODE",
         );
         return None;
     };
     if !node.own_keys {
         report.error(
             at.clone(),
-            Problem::new(
-                format!(
-                    "{} is given only its own keys, and its [[node]] does not say so",
-                    node.name
-                ),
-                "write own_keys = true there, in the file of every node, or give it the secret",
+            format!(
+                "{} is given only its own keys, and its [[node]] does not say so",
+                node.name
             ),
+            "write own_keys = true there, in the file of every node, or give it the secret",
         );
         return None;
     }
@@ -93,12 +86,10 @@ fn complete(
     if !missing.is_empty() {
         report.error(
             at.clone(),
-            Problem::new(
-                format!("{} has no key for {}", own.name, missing.join(", ")),
-                format!(
-                    "make its keys anew where the secret is: baton key {}",
-                    own.name
-                ),
+            format!("{} has no key for {}", own.name, missing.join(", ")),
+            format!(
+                "make its keys anew where the secret is: baton key {}",
+                own.name
             ),
         );
     }

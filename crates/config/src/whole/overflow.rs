@@ -1,88 +1,74 @@
 //! Checks that `overflow` and the policy of that name stand together, and that the home is among the data servers.
 
-use crate::reading::field::Parsed;
-use crate::reading::problem::Problem;
-use crate::reading::report::{Report, Span};
+use std::ops::Range;
+
+use crate::reading::parsed::Parsed;
+use crate::reading::report::Report;
 use crate::service::overflow;
 use crate::service::policy::Policy;
-use crate::service::{self, Nodes};
+use crate::service::{Keys, Nodes};
 use crate::values::members::Members;
 
 /// Reports where `overflow` and the policy do not fit together, in a service and its pools.
-pub(super) fn check(report: &mut Report<'_>, service: &service::Draft, nodes: &Nodes) {
-    let of_service = service.policy();
-    let at = Some(service.header.clone());
+pub(super) fn check(report: &mut Report<'_>, service: &Keys, nodes: &Nodes) {
+    let of_service = service.policy.get().copied();
+    let overflow = &service.overflow;
     one(
         report,
-        at,
+        &service.at,
         of_service,
-        &service.overflow,
-        &nodes.own,
+        overflow,
+        nodes.own.as_ref(),
         "service",
     );
-    for (pool, members) in service.pools.iter().zip(&nodes.pools) {
-        let policy = of_service.and_then(|policy| pool.policy.clone_or(policy));
-        let at = Some(pool.header.clone());
-        match &pool.overflow {
-            // The pool has the service's `overflow`, whose home need not be in the pool. If the service has
-            // none, that has been reported already, unless the pool has a policy of its own.
-            Parsed::Absent => {
-                let of_service = &service.overflow;
-                let is_missing = matches!(of_service, Parsed::Absent);
-                if is_missing && !matches!(pool.policy, Parsed::Absent) {
-                    one(report, at, policy, of_service, &None, "pool");
-                }
-            }
-            own => one(report, at, policy, own, members, "pool"),
+    for (pool, members) in service.pool.items().iter().zip(&nodes.pools) {
+        let policy = pool.policy(of_service);
+        // Without `overflow` the pool has the service's, whose home need not be in the pool. If the service has none,
+        // that has been reported already, unless the pool has a policy of its own.
+        if !pool.overflow.is_absent() {
+            one(
+                report,
+                &pool.at,
+                policy,
+                &pool.overflow,
+                members.as_ref(),
+                "pool",
+            );
+        } else if overflow.is_absent() && !pool.policy.is_absent() {
+            one(report, &pool.at, policy, overflow, None, "pool");
         }
     }
 }
 
 fn one(
     report: &mut Report<'_>,
-    at: Span,
+    at: &Range<usize>,
     policy: Option<Policy>,
-    overflow: &Parsed<overflow::Draft>,
-    members: &Option<Members>,
+    overflow: &Parsed<overflow::Keys>,
+    members: Option<&Members>,
     whose: &str,
 ) {
     let Some(policy) = policy else { return };
-    let given = match overflow {
-        Parsed::Wrong => return,
-        Parsed::Absent => None,
-        Parsed::Right(given) => Some(given),
-    };
-    match (policy, given) {
-        (Policy::Overflow, None) => report.error(
-            at,
-            Problem::new(
-                format!("this {whose} has the policy \"overflow\", but no limits"),
-                "add overflow = { connections = 1000 }, or cpu = 0.8, or both",
-            ),
-        ),
-        (Policy::Overflow, Some(given)) => {
-            let home = given.get_ref().home.as_ref();
-            let stranger = home.zip(members.as_ref());
-            if let Some((home, _)) = stranger.filter(|(home, all)| !all.contains(home.get_ref())) {
-                report.error(
-                    home.span(),
-                    Problem::new(
-                        format!(
-                            "the home \"{}\" is not among the nodes of this {whose}",
-                            home.get_ref()
-                        ),
-                        "add it to `nodes`, or name another",
-                    ),
-                );
+    match (policy, overflow) {
+        (Policy::Overflow, Parsed::Given(given)) => {
+            let home = given.get_ref().home.given();
+            if let (Some(home), Some(members)) = (home, members)
+                && !members.contains(home.get_ref())
+            {
+                let what = format!("the home \"{home}\" is not among the nodes of this {whose}");
+                report.error(home.span(), what, "add it to `nodes`, or name another");
             }
         }
-        (_, Some(given)) => report.warning(
-            given.span(),
-            Problem::new(
-                "overflow has no effect under another policy",
-                "remove it, or set policy = \"overflow\"",
-            ),
+        (Policy::Overflow, Parsed::Absent) => report.error(
+            at.clone(),
+            format!("this {whose} has the policy \"overflow\", but no limits"),
+            "add overflow = { connections = 1000 }, or cpu = 0.8, or both",
         ),
-        (_, None) => {}
+        (_, Parsed::Given(given)) => report.warning(
+            given.span(),
+            "overflow has no effect under another policy",
+            "remove it, or set policy = \"overflow\"",
+        ),
+        _ => {}
     }
 }

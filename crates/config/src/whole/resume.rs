@@ -1,38 +1,39 @@
 //! Checks that `resume` can work: it needs to know which request a response answers.
 
-use crate::reading::field::Parsed;
-use crate::reading::problem::Problem;
+use std::iter;
+
+use crate::reading::parsed::Parsed;
 use crate::reading::report::Report;
-use crate::service::{self, Handover, Split};
+use crate::service::{Handover, Keys, Split};
+
+/// The places where a service and its routes say `resume = true`.
+pub(super) fn places(service: &Keys) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let of_routes = service.route.items().iter().map(|route| &route.resume);
+    let given = iter::once(&service.resume)
+        .chain(of_routes)
+        .filter_map(Parsed::given);
+    given
+        .filter(|resume| *resume.get_ref())
+        .map(toml::Spanned::span)
+}
 
 /// Reports a `resume` of the service or of one of its routes that could have no effect.
-pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
-    let of_routes = service.routes.iter().map(|route| &route.resume);
-    for resume in [&service.resume].into_iter().chain(of_routes) {
-        let Parsed::Right(resume) = resume else {
-            continue;
-        };
-        if !resume.get_ref() {
-            continue;
-        }
-        if service.split == Some(Split::Ack) {
-            report.error(
-                resume.span(),
-                Problem::new(
-                    "resume asks another data server the same request, and with split = \"ack\" no \
-                     data server reads requests",
-                    "remove split, or resume",
-                ),
-            );
-        } else if service.handover == Some(Handover::Never) {
-            report.error(
-                resume.span(),
-                Problem::new(
-                    "resume asks another data server the same request, and with handover = \"never\" a \
-                     connection stays with its data server",
-                    "remove handover, or resume",
-                ),
-            );
-        }
+pub(super) fn check(report: &mut Report<'_>, service: &Keys) {
+    let (why, remedy) = if service.split.get() == Some(&Split::Ack) {
+        (
+            "split = \"ack\" no data server reads requests",
+            "remove split, or resume",
+        )
+    } else if service.handover.get() == Some(&Handover::Never) {
+        (
+            "handover = \"never\" a connection stays with its data server",
+            "remove handover, or resume",
+        )
+    } else {
+        return;
+    };
+    for place in places(service) {
+        let what = format!("resume asks another data server the same request, and with {why}");
+        report.error(place, what, remedy);
     }
 }

@@ -3,32 +3,30 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::hash::Hash;
-use std::net::IpAddr;
 
 use toml::Spanned;
 
-use crate::reading::problem::Problem;
 use crate::reading::report::Report;
-use crate::sections::node;
-use crate::service;
+use crate::sections::node::Keys as Node;
+use crate::service::Keys as Service;
 
 /// Reports everything that exists twice.
-pub(super) fn check(report: &mut Report<'_>, nodes: &[node::Draft], services: &[service::Draft]) {
-    let names = nodes.iter().filter_map(|node| node.name.as_ref());
+pub(super) fn check(report: &mut Report<'_>, nodes: &[Node], services: &[Service]) {
+    let names = nodes.iter().filter_map(|node| node.name.given());
     twice(
         report,
         "the node name",
         names,
         "give every node its own name",
     );
-    let addresses = nodes.iter().filter_map(|node| node.address.as_ref());
+    let addresses = nodes.iter().filter_map(|node| node.address.given());
     twice(
         report,
         "the address",
         addresses,
         "give every node its own address",
     );
-    let names = services.iter().filter_map(|service| service.name.as_ref());
+    let names = services.iter().filter_map(|service| service.name.given());
     twice(
         report,
         "the service name",
@@ -37,44 +35,30 @@ pub(super) fn check(report: &mut Report<'_>, nodes: &[node::Draft], services: &[
     );
 
     let mut taken = HashMap::new();
+    let mut reported = Vec::new();
     for service in services {
-        let (Some(address), Some(port)) = (&service.address, &service.port) else {
+        let Some(address) = service.address.given() else {
             continue;
         };
-        let line = report.line(&port.span());
-        if let Some(first) = taken.insert((address.get_ref(), port.get_ref()), line) {
-            report.error(
-                port.span(),
-                Problem::new(
-                    format!(
-                        "{} port {} is a service already, on line {first}",
-                        address, port
-                    ),
-                    "choose another port or cluster address, or merge the two services",
-                ),
-            );
+        if let Some(port) = service.port.given() {
+            let line = report.line(&port.span());
+            if let Some(first) = taken.insert((address.get_ref(), port.get_ref()), line) {
+                let what = format!("{address} port {port} is a service already, on line {first}");
+                let remedy = "choose another port or cluster address, or merge the two services";
+                report.error(port.span(), what, remedy);
+            }
         }
-    }
-    let mut reported = Vec::new();
-    for address in services
-        .iter()
-        .filter_map(|service| service.address.as_ref())
-    {
         let ip = address.get_ref().ip();
-        let owner = nodes.iter().find(|node| ip_of(node) == Some(ip));
-        if let Some(owner) = owner
+        let has_it = |node: &&Node| node.address.get().is_some_and(|own| own.ip() == ip);
+        if let Some(owner) = nodes.iter().find(has_it)
             && !reported.contains(&ip)
         {
             reported.push(ip);
-            let line = report.line(&owner.header);
+            let line = report.line(&owner.at);
             report.error(
                 address.span(),
-                Problem::new(
-                    format!(
-                        "the cluster address {ip} is the own address of the node on line {line}"
-                    ),
-                    "choose a cluster address that no machine has as its own",
-                ),
+                format!("the cluster address {ip} is the own address of the node on line {line}"),
+                "choose a cluster address that no machine has as its own",
             );
         }
     }
@@ -90,18 +74,13 @@ pub(super) fn twice<'a, T: Eq + Hash + Display + 'a>(
     let mut first = HashMap::new();
     for value in values {
         let line = report.line(&value.span());
-        match first.get(value.get_ref()) {
-            None => {
-                first.insert(value.get_ref(), line);
-            }
-            Some(line) => report.error(
+        let line = *first.entry(value.get_ref()).or_insert(line);
+        if line != report.line(&value.span()) {
+            report.error(
                 value.span(),
-                Problem::new(format!("{what} {value} is taken on line {line}"), remedy),
-            ),
+                format!("{what} {value} is taken on line {line}"),
+                remedy,
+            );
         }
     }
-}
-
-fn ip_of(node: &node::Draft) -> Option<IpAddr> {
-    node.address.as_ref().map(|address| address.get_ref().ip())
 }

@@ -1,48 +1,33 @@
 //! Checks that `weights` names only data servers of its service or pool, and that not all data servers of a service or
 //! pool have weight 0.
 
-use toml::Spanned;
+use std::iter;
 
 use super::members::find;
-use crate::reading::field::Parsed;
-use crate::reading::problem::Problem;
 use crate::reading::report::Report;
-use crate::sections::node;
+use crate::sections::node::Keys as Node;
 use crate::service::policy::Policy;
-use crate::service::{self, Nodes};
+use crate::service::{Keys as Service, Nodes};
 use crate::values::members::Members;
+use crate::values::name::NodeName;
 
 /// Reports names in `weights` that are not data servers of the service or pool.
-pub(super) fn check(report: &mut Report<'_>, service: &service::Draft, nodes: &Nodes) {
-    let pools = service.pools.iter().zip(&nodes.pools);
+pub(super) fn check(report: &mut Report<'_>, service: &Service, nodes: &Nodes) {
+    let pools = service.pool.items().iter().zip(&nodes.pools);
     let pools = pools.map(|(pool, members)| (&pool.weights, members, "pool"));
-    for (weights, members, whose) in
-        std::iter::once((&service.weights, &nodes.own, "service")).chain(pools)
-    {
-        let (Parsed::Right(weights), Some(members)) = (weights, members) else {
+    let own = iter::once((&service.weights, &nodes.own, "service"));
+    for (weights, members, whose) in own.chain(pools) {
+        let (Some(weights), Some(members)) = (weights.given(), members) else {
             continue;
         };
-        unlisted(report, weights, members, whose);
-    }
-}
-
-fn unlisted(
-    report: &mut Report<'_>,
-    weights: &Spanned<crate::Weights>,
-    members: &Members,
-    whose: &str,
-) {
-    for name in weights.get_ref().nodes() {
-        if !members.contains(name) {
-            report.error(
-                weights.span(),
-                Problem::new(
-                    format!(
-                        "weights names \"{name}\", which is not among the nodes of this {whose}"
-                    ),
-                    "add it to nodes, or remove it here",
-                ),
-            );
+        for name in weights
+            .get_ref()
+            .nodes()
+            .filter(|name| !members.contains(name))
+        {
+            let what =
+                format!("weights names \"{name}\", which is not among the nodes of this {whose}");
+            report.error(weights.span(), what, "add it to nodes, or remove it here");
         }
     }
 }
@@ -50,38 +35,34 @@ fn unlisted(
 /// Warns of services and pools under the policy "weighted" whose data servers all have weight 0.
 pub(super) fn warn_all_zero(
     report: &mut Report<'_>,
-    nodes: &[node::Draft],
-    services: &[service::Draft],
+    nodes: &[Node],
+    services: &[Service],
     members: &[Nodes],
 ) {
-    let idle = |members: &Option<Members>| {
-        let weightless = |name| find(nodes, name).is_some_and(|node| node.weight == Some(0));
-        members
-            .as_ref()
-            .is_some_and(|members| members.iter().all(weightless))
+    let is_weightless =
+        |name: &NodeName| find(nodes, name).is_some_and(|node| node.weight.get() == Some(&0));
+    let is_idle = |policy, members: &Option<Members>| {
+        let all_zero = |members: &Members| members.iter().all(&is_weightless);
+        policy == Some(Policy::Weighted) && members.as_ref().is_some_and(all_zero)
     };
     for (service, members) in services.iter().zip(members) {
-        let weighted = |policy| policy == Some(Policy::Weighted);
-        if weighted(service.policy()) && idle(&members.own) {
-            report.warning(service.header.clone(), weightless("service"));
+        let of_service = service.policy.get().copied();
+        let mut idle = Vec::new();
+        if is_idle(of_service, &members.own) {
+            idle.push(("service", &service.at));
         }
-        for (pool, members) in service.pools.iter().zip(&members.pools) {
-            let policy = (service.policy()).and_then(|of_service| pool.policy.clone_or(of_service));
+        for (pool, members) in service.pool.items().iter().zip(&members.pools) {
             // A pool that has nodes and policy from its service has been reported with the service.
-            let inherits = matches!(
-                (&pool.nodes, &pool.policy),
-                (Parsed::Absent, Parsed::Absent)
-            );
-            if weighted(policy) && idle(members) && !inherits {
-                report.warning(pool.header.clone(), weightless("pool"));
+            let inherits = pool.nodes.is_absent() && pool.policy.is_absent();
+            if is_idle(pool.policy(of_service), members) && !inherits {
+                idle.push(("pool", &pool.at));
             }
         }
+        for (whose, at) in idle {
+            let what = format!(
+                "every data server of this {whose} has weight 0: it takes no new connections"
+            );
+            report.warning(at.clone(), what, "raise the weight of one");
+        }
     }
-}
-
-fn weightless(whose: &str) -> Problem {
-    Problem::new(
-        format!("every data server of this {whose} has weight 0: it takes no new connections"),
-        "raise the weight of one",
-    )
 }
