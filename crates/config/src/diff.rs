@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::config::Config;
 use crate::sections::node::Node;
-use crate::values::name::{InterfaceName, NodeName};
+use crate::sections::roles::Roles;
+use crate::values::name::NodeName;
 
 /// What of a new configuration a reload has to apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,61 +59,63 @@ pub fn diff(
     if old == new {
         return Ok(None);
     }
+    let node = |config: &Config| config.node_named(own.as_str()).cloned();
+    let (before, after) = (node(old), node(new));
     let mut reasons = Vec::new();
-    let mut fixed = |key, old: String, new: String| {
+    let mut fixed = |key, what: &dyn Fn(&Config) -> String| {
+        let (old, new) = (what(old), what(new));
         if old != new {
             reasons.push(RestartReason { key, old, new });
         }
     };
-    let (before, after) = (old.node_named(own.as_str()), new.node_named(own.as_str()));
-    own_node(before, after, &mut fixed);
-    fixed(
-        "protocol",
-        old.cluster.protocol.to_string(),
-        new.cluster.protocol.to_string(),
-    );
-    fixed(
-        "stream_port",
-        old.cluster.stream_port.to_string(),
-        new.cluster.stream_port.to_string(),
-    );
-    let dirs = |config: &Config| {
-        let local = &config.local;
-        (
-            local.bpf_dir.display().to_string(),
-            local.run_dir.display().to_string(),
-        )
-    };
-    let ((old_bpf, old_run), (new_bpf, new_run)) = (dirs(old), dirs(new));
-    fixed("bpf_dir", old_bpf, new_bpf);
-    fixed("run_dir", old_run, new_run);
-    let metrics = |config: &Config| match config.local.metrics {
-        Some(address) => address.to_string(),
-        None => "none".to_owned(),
-    };
-    fixed("metrics", metrics(old), metrics(new));
-    if [before, after]
+    fixed("name", &|config| {
+        node(config).map_or("(no node)".into(), |node| node.name.to_string())
+    });
+    if before.is_some() && after.is_some() {
+        let mut of_node = |key, what: fn(&Node) -> String| {
+            fixed(key, &|config| {
+                node(config).as_ref().map_or(String::new(), what)
+            });
+        };
+        of_node("address", |node| node.address.to_string());
+        of_node("interface", interfaces);
+        of_node("xdp", |node| node.xdp.to_string());
+        of_node("roles", |node| node.roles.to_string());
+    }
+    fixed("protocol", &|config| config.cluster.protocol.to_string());
+    fixed("stream_port", &|config| {
+        config.cluster.stream_port.to_string()
+    });
+    fixed("bpf_dir", &|config| {
+        config.local.bpf_dir.display().to_string()
+    });
+    fixed("run_dir", &|config| {
+        config.local.run_dir.display().to_string()
+    });
+    fixed("metrics", &|config| {
+        let metrics = config.local.metrics;
+        metrics.map_or("none".into(), |address| address.to_string())
+    });
+    if [&before, &after]
         .into_iter()
         .flatten()
         .any(|node| node.roles.is_cs())
     {
-        fixed("flows", old.cs.flows.to_string(), new.cs.flows.to_string());
-        fixed(
-            "kept_requests",
-            old.cs.kept_requests.to_string(),
-            new.cs.kept_requests.to_string(),
-        );
+        fixed("flows", &|config| config.cs.flows.to_string());
+        fixed("kept_requests", &|config| {
+            config.cs.kept_requests.to_string()
+        });
     }
-    if after.is_some_and(|node| node.roles.is_cs()) {
-        let switch = |config: &Config| match config.switch() {
-            Some(_) => "a node with role \"switch\"".to_owned(),
-            None => "no switch".to_owned(),
-        };
-        fixed("roles of another node", switch(old), switch(new));
-        fixed("failover", candidates(old), candidates(new));
+    let roles = after.map(|node| node.roles);
+    if roles.is_some_and(Roles::is_cs) {
+        fixed("roles of another node", &|config| match config.switch() {
+            Some(_) => "a node with role \"switch\"".into(),
+            None => "no switch".into(),
+        });
+        fixed("failover", &candidates);
     }
-    if after.is_some_and(|node| node.roles.is_io() || node.roles.is_app()) {
-        fixed("forwarding", channels(old), channels(new));
+    if roles.is_some_and(|roles| roles.is_io() || roles.is_app()) {
+        fixed("forwarding", &channels);
     }
     if !reasons.is_empty() {
         return Err(reasons);
@@ -124,40 +127,24 @@ pub fn diff(
     }))
 }
 
-fn own_node(
-    before: Option<&Node>,
-    after: Option<&Node>,
-    fixed: &mut impl FnMut(&'static str, String, String),
-) {
-    let name = |node: Option<&Node>| node.map_or("(no node)".into(), |node| node.name.to_string());
-    fixed("name", name(before), name(after));
-    let (Some(before), Some(after)) = (before, after) else {
-        return;
-    };
-    let interface = |node: &Node| match &node.interfaces[..] {
+fn interfaces(node: &Node) -> String {
+    match &node.interfaces[..] {
         [] => "(by address)".into(),
-        some => (some.iter().map(InterfaceName::as_str).collect::<Vec<_>>()).join(", "),
-    };
-    fixed(
-        "address",
-        before.address.to_string(),
-        after.address.to_string(),
-    );
-    fixed("interface", interface(before), interface(after));
-    fixed("xdp", before.xdp.to_string(), after.xdp.to_string());
-    fixed("roles", before.roles.to_string(), after.roles.to_string());
+        some => listed(some),
+    }
+}
+
+fn listed<T: ToString>(items: &[T]) -> String {
+    let items: Vec<String> = items.iter().map(T::to_string).collect();
+    items.join(", ")
 }
 
 /// The candidates of failover and how the addresses move, as text: every candidate must have the same.
 fn candidates(config: &Config) -> String {
-    match &config.failover {
-        None => "none".into(),
-        Some(failover) => {
-            let names: Vec<&str> = failover.candidates.iter().map(NodeName::as_str).collect();
-            let address = failover.address;
-            format!("candidates {} with address {address}", names.join(", "))
-        }
-    }
+    config.failover.as_ref().map_or("none".into(), |failover| {
+        let names = listed(&failover.candidates);
+        format!("candidates {names} with address {}", failover.address)
+    })
 }
 
 /// The settings of `[forwarding]` that both ends of a channel must have alike, and the I/O server's own, as text.
@@ -165,16 +152,13 @@ fn channels(config: &Config) -> String {
     let Some(forwarding) = &config.forwarding else {
         return "none".into();
     };
-    let addresses: Vec<String> = (forwarding.addresses.iter())
-        .map(ToString::to_string)
-        .collect();
     let io = config.io_server().map(|node| node.address.to_string());
     format!(
         "network {} at {} port {} with addresses {} and a buffer of {} bytes",
         forwarding.network,
         io.unwrap_or_default(),
         forwarding.port,
-        addresses.join(", "),
+        listed(&forwarding.addresses),
         forwarding.buffer
     )
 }

@@ -18,8 +18,10 @@ use std::ops::Range;
 
 use crate::reading::parsed::Parsed;
 use crate::reading::report::Report;
-use crate::sections::node::{Keys as NodeKeys, Node, Roles};
-use crate::service::{Keys as ServiceKeys, Nodes, Service};
+use crate::sections::node::{Keys as NodeKeys, Node};
+use crate::sections::roles::Roles;
+use crate::service::Service;
+use crate::service::keys::{Keys as ServiceKeys, Nodes};
 use crate::values::name::NodeName;
 use members::{find, members, serves, unknown_node};
 

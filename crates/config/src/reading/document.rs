@@ -19,7 +19,7 @@ keys! {
         failover: failover::Keys = table;
         forwarding: forwarding::Keys = table;
         node: Vec<node::Keys> = tables, default [];
-        service: Vec<service::Keys> = tables, default [];
+        service: Vec<service::keys::Keys> = tables, default [];
     }
 }
 

@@ -29,7 +29,7 @@ use toml::de::{DeTable, DeValue};
 use crate::reading::document::suggestion;
 use crate::reading::parsed::Parsed;
 use crate::reading::report::Report;
-use crate::reading::value::{Read, found};
+use crate::reading::value::{Read, Value, found};
 
 /// One key of a table.
 pub(crate) struct Key {
@@ -163,11 +163,7 @@ pub(crate) fn unknown_keys<T: Table>(report: &mut Report<'_>, table: &DeTable<'_
 }
 
 /// Reads a key that is a table, such as `[cluster]`.
-pub(crate) fn table<T: Table>(
-    report: &mut Report<'_>,
-    key: &str,
-    value: Spanned<DeValue<'_>>,
-) -> Option<T> {
+pub(crate) fn table<T: Table>(report: &mut Report<'_>, key: &str, value: Value<'_>) -> Option<T> {
     let at = value.span();
     match value.into_inner() {
         DeValue::Table(table) => Some(T::read(report, at, table)),
@@ -184,7 +180,7 @@ pub(crate) fn table<T: Table>(
 pub(crate) fn tables<T: Table>(
     report: &mut Report<'_>,
     key: &str,
-    value: Spanned<DeValue<'_>>,
+    value: Value<'_>,
 ) -> Option<Vec<T>> {
     let at = value.span();
     let DeValue::Array(items) = value.into_inner() else {

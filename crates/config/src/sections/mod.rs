@@ -8,4 +8,5 @@ pub mod key;
 pub mod local;
 pub mod node;
 pub mod node_keys;
+pub mod roles;
 pub mod xdp;

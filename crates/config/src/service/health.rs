@@ -85,10 +85,11 @@ pub(crate) enum Kind {
 words!(Kind, "kind", Tcp = "tcp", Http = "http", None = "none");
 
 keys! {
-    /// How each data server checks its own local server. kind: "tcp", "http", or "none".
+    /// How each data server checks its own local server.
     Keys "[service.health]" {
+        /// What is tried: "tcp", "http", or "none"
         kind: Kind = text, default "tcp", sample "http";
-        /// http: expects a status of 200-399
+        /// for "http", which expects a status of 200-399
         path: HttpPath = text, default "/";
         /// the time from one check to the next
         interval: Duration = duration(10 * MILLISECOND..=HOUR), default "1s";

@@ -3,7 +3,7 @@
 use toml::de::DeValue;
 
 use crate::reading::problem::Problem;
-use crate::reading::value::{Toml, WrongType};
+use crate::reading::value::{Toml, wrong_type};
 use crate::values::name::InterfaceName;
 
 /// The names as the file has them, not checked yet.
@@ -41,17 +41,21 @@ impl Names {
 }
 
 impl Toml for Names {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, WrongType> {
-        match value {
-            DeValue::String(name) => Ok(Self(vec![name.to_string()])),
+    fn from_toml(key: &str, value: &DeValue<'_>) -> Result<Self, Problem> {
+        let names: Result<_, _> = match value {
+            DeValue::String(name) => Ok(vec![name.to_string()]),
             DeValue::Array(names) => {
-                let names = names.iter().map(|name| String::from_toml(name.get_ref()));
-                Ok(Self(names.collect::<Result<_, _>>()?))
+                let names = names
+                    .iter()
+                    .map(|name| String::from_toml(key, name.get_ref()));
+                names.collect()
             }
-            other => Err(WrongType::new(
+            other => Err(wrong_type(
+                key,
                 other,
                 "write a name, like \"…\", or a list of them",
             )),
-        }
+        };
+        names.map(Self)
     }
 }

@@ -4,8 +4,9 @@ use super::members::{List, listed};
 use crate::reading::parsed::Parsed;
 use crate::reading::report::Report;
 use crate::sections::failover::{Failover, Keys};
-use crate::sections::node::{Keys as Node, Roles};
-use crate::service::Keys as Service;
+use crate::sections::node::Keys as Node;
+use crate::sections::roles::Roles;
+use crate::service::keys::Keys as Service;
 use crate::values::name::NodeName;
 
 const CANDIDATES: List = List {

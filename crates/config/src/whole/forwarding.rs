@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use crate::reading::report::Report;
 use crate::sections::forwarding::{Forwarding, Keys};
-use crate::sections::node::{Keys as Node, Roles};
-use crate::service::Keys as Service;
+use crate::sections::node::Keys as Node;
+use crate::sections::roles::Roles;
+use crate::service::keys::Keys as Service;
 
 /// Reports everything in the section that does not fit the nodes and services, and returns the section if it could be
 /// read. The outer `None` means that it could not be read or is missing, the inner `None` that none is needed.

@@ -1,8 +1,9 @@
 //! Checks that a service with `head_timeout` has an agent that reads its requests: only the agent applies it.
 
 use crate::reading::report::Report;
+use crate::service::keys::Keys;
 use crate::service::protocol::{ClientProtocol, UnknownName};
-use crate::service::{Handover, Keys, Split};
+use crate::service::{Handover, Split};
 
 /// Reports a `head_timeout` that could have no effect.
 pub(super) fn check(report: &mut Report<'_>, service: &Keys) {

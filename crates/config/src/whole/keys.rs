@@ -21,13 +21,13 @@ pub(crate) fn check(report: &mut Report<'_>, draft: &Draft, nodes: &[Node]) {
         if let Key::Node(current) = &cluster.key
             && current.node != keys.node
         {
+            let (previous, current) = (keys.node, current.node);
             report.error(
                 at.clone(),
                 format!(
-                        "the previous keys are those of the node at {}, the current ones of the node at {}",
-                        keys.node, current.node
-                    ),
-                    "give this node's own: baton key NODE",
+                    "the previous keys are those of the node at {previous}, the current ones of the node at {current}"
+                ),
+                "give this node's own: baton key NODE",
             );
         }
     }
@@ -40,29 +40,25 @@ fn owner<'a>(
     keys: &NodeKeys,
     nodes: &'a [Node],
 ) -> Option<&'a Node> {
-    let found = nodes
+    let address = keys.node;
+    let mut found = nodes
         .iter()
-        .find(|node| node.address.ipv4() == Some(keys.node));
-    let Some(node) = found else {
-        report.error(
-            at.clone(),
-            format!(
-                "the keys are those of a node at {}, and no [[node]] has that address",
-                keys.node
-            ),
-            "make them anew where the secret is: baton key NODE",
-        );
+        .filter(|node| node.address.ipv4() == Some(address));
+    let Some(node) = found.next() else {
+        let what =
+            format!("the keys are those of a node at {address}, and no [[node]] has that address");
+        let remedy = "make them anew where the secret is: baton key NODE";
+        report.error(at.clone(), what, remedy);
         return None;
     };
     if !node.own_keys {
-        report.error(
-            at.clone(),
-            format!(
-                "{} is given only its own keys, and its [[node]] does not say so",
-                node.name
-            ),
-            "write own_keys = true there, in the file of every node, or give it the secret",
+        let what = format!(
+            "{} is given only its own keys, and its [[node]] does not say so",
+            node.name
         );
+        let remedy =
+            "write own_keys = true there, in the file of every node, or give it the secret";
+        report.error(at.clone(), what, remedy);
         return None;
     }
     Some(node)
@@ -75,22 +71,18 @@ fn complete(
     own: &Node,
     nodes: &[Node],
 ) {
-    let missing: Vec<String> = nodes
-        .iter()
-        .filter(|node| {
-            let address = node.address.ipv4();
-            address.is_some_and(|address| keys.with(address).is_none())
-        })
+    let lacks =
+        |node: &&Node| (node.address.ipv4()).is_some_and(|other| keys.with(other).is_none());
+    let missing = nodes.iter().filter(lacks);
+    let missing: Vec<_> = missing
         .map(|node| format!("{} ({})", node.name, node.address))
         .collect();
     if !missing.is_empty() {
-        report.error(
-            at.clone(),
-            format!("{} has no key for {}", own.name, missing.join(", ")),
-            format!(
-                "make its keys anew where the secret is: baton key {}",
-                own.name
-            ),
+        let what = format!("{} has no key for {}", own.name, missing.join(", "));
+        let remedy = format!(
+            "make its keys anew where the secret is: baton key {}",
+            own.name
         );
+        report.error(at.clone(), what, remedy);
     }
 }

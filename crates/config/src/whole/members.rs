@@ -6,8 +6,9 @@ use crate::reading::document::suggestion;
 use crate::reading::parsed::Parsed;
 use crate::reading::problem::Problem;
 use crate::reading::report::Report;
-use crate::sections::node::{Keys as Node, Roles};
-use crate::service::{Keys as Service, Nodes};
+use crate::sections::node::Keys as Node;
+use crate::sections::roles::Roles;
+use crate::service::keys::{Keys as Service, Nodes};
 use crate::values::members::Members;
 use crate::values::name::NodeName;
 

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use crate::reading::parsed::Parsed;
 use crate::reading::report::Report;
+use crate::service::keys::{Keys, Nodes};
 use crate::service::overflow;
 use crate::service::policy::Policy;
-use crate::service::{Keys, Nodes};
 use crate::values::members::Members;
 
 /// Reports where `overflow` and the policy do not fit together, in a service and its pools.

@@ -3,8 +3,9 @@
 
 use crate::reading::report::Report;
 use crate::service::health::Kind;
+use crate::service::keys::Keys;
 use crate::service::protocol::{ClientProtocol, UnknownName};
-use crate::service::{Handover, Keys, Split};
+use crate::service::{Handover, Split};
 
 /// Reports keys of a service that have no meaning for what its clients speak.
 pub(super) fn check(report: &mut Report<'_>, service: &Keys) {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::reading::report::Report;
 use crate::sections::node::Keys as Node;
-use crate::service::{Keys as Service, Nodes};
+use crate::service::keys::{Keys as Service, Nodes};
 
 /// Reports names in `relay_to` that are not data servers of the service, and addresses that something else has.
 pub(super) fn check(

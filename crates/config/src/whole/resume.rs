@@ -4,7 +4,8 @@ use std::iter;
 
 use crate::reading::parsed::Parsed;
 use crate::reading::report::Report;
-use crate::service::{Handover, Keys, Split};
+use crate::service::keys::Keys;
+use crate::service::{Handover, Split};
 
 /// The places where a service and its routes say `resume = true`.
 pub(super) fn places(service: &Keys) -> impl Iterator<Item = std::ops::Range<usize>> {

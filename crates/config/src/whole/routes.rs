@@ -7,8 +7,9 @@ use toml::Spanned;
 
 use crate::reading::document::suggestion;
 use crate::reading::report::Report;
+use crate::service::Split;
 use crate::service::host::HostPattern;
-use crate::service::{Keys, Split, Targets};
+use crate::service::keys::{Keys, Targets};
 use crate::values::name::PoolName;
 
 /// The largest number of pools, all services together, from `bpf/abi/settings.h`. The nodes of each service count as one.

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::reading::report::Report;
 use crate::sections::node::Keys as Node;
-use crate::service::Keys as Service;
+use crate::service::keys::Keys as Service;
 
 /// Reports everything that exists twice.
 pub(super) fn check(report: &mut Report<'_>, nodes: &[Node], services: &[Service]) {

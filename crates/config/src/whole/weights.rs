@@ -6,8 +6,8 @@ use std::iter;
 use super::members::find;
 use crate::reading::report::Report;
 use crate::sections::node::Keys as Node;
+use crate::service::keys::{Keys as Service, Nodes};
 use crate::service::policy::Policy;
-use crate::service::{Keys as Service, Nodes};
 use crate::values::members::Members;
 use crate::values::name::NodeName;
 
