@@ -122,32 +122,24 @@ impl Service {
     }
 }
 
-/// When a connection moves to another data server, between two of its requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handover {
-    /// It moves if its owner is not, or is no longer, among the data servers that may answer the request.
-    AsNeeded,
-    /// A data server is chosen anew for every request.
-    EveryRequest,
-    /// It stays where its first request went.
-    Never,
+words! {
+    /// When a connection moves to another data server, between two of its requests.
+    pub enum Handover "handover" {
+        /// It moves if its owner is not, or is no longer, among the data servers that may answer the request.
+        AsNeeded = "as-needed",
+        /// A data server is chosen anew for every request.
+        EveryRequest = "every-request",
+        /// It stays where its first request went.
+        Never = "never",
+    }
 }
 
-words!(
-    Handover,
-    "handover",
-    AsNeeded = "as-needed",
-    EveryRequest = "every-request",
-    Never = "never",
-);
-
-/// When a connection is split off to its data server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Split {
-    /// When the client's first bytes arrive.
-    Request,
-    /// At the end of the handshake, for protocols in which the server speaks first.
-    Ack,
+words! {
+    /// When a connection is split off to its data server.
+    pub enum Split "split" {
+        /// When the client's first bytes arrive.
+        Request = "request",
+        /// At the end of the handshake, for protocols in which the server speaks first.
+        Ack = "ack",
+    }
 }
-
-words!(Split, "split", Request = "request", Ack = "ack");

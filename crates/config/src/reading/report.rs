@@ -12,8 +12,8 @@ pub(crate) type Span = Option<Range<usize>>;
 pub(crate) struct Report<'a> {
     file: &'a Path,
     text: &'a str,
-    errors: Vec<(usize, Diagnostic)>,
-    warnings: Vec<(usize, Diagnostic)>,
+    errors: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
     is_torn: bool,
 }
 
@@ -87,23 +87,18 @@ impl<'a> Report<'a> {
         (in_file_order(self.errors), in_file_order(self.warnings))
     }
 
-    fn finding(&self, at: Span, problem: Problem) -> (usize, Diagnostic) {
-        let order = at.as_ref().map_or(usize::MAX, |span| span.start);
-        let place = at.map(|span| place(self.text, span.start));
-        (
-            order,
-            Diagnostic {
-                file: self.file.to_owned(),
-                place,
-                problem,
-            },
-        )
+    fn finding(&self, at: Span, problem: Problem) -> Diagnostic {
+        Diagnostic {
+            file: self.file.to_owned(),
+            place: at.map(|span| place(self.text, span.start)),
+            problem,
+        }
     }
 }
 
-fn in_file_order(mut findings: Vec<(usize, Diagnostic)>) -> Vec<Diagnostic> {
-    findings.sort_by_key(|(order, _)| *order);
-    findings.into_iter().map(|(_, finding)| finding).collect()
+fn in_file_order(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    findings.sort_by_key(|finding| (finding.place.is_none(), finding.place));
+    findings
 }
 
 /// The place of a byte offset. An offset past the end or inside a character is moved back.

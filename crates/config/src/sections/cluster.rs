@@ -107,15 +107,9 @@ impl Keys {
         files: KeyFiles<'_>,
     ) -> Option<Draft> {
         self.check(report);
-        let mut key =
-            |form: &_, name, inline, file| key(report, form, name, inline, file, source, files);
-        let current = key(&KEY, "key", &self.key, &self.key_file);
-        let previous = key(
-            &KEY,
-            "previous_key",
-            &self.previous_key,
-            &self.previous_key_file,
-        );
+        let current = KEY.read(report, &self.key, &self.key_file, source, files);
+        let (inline, file) = (&self.previous_key, &self.previous_key_file);
+        let previous = PREVIOUS_KEY.read(report, inline, file, source, files);
         let hash_key = self.hash_key(report, current.get(), source, files);
         if current.is_absent() {
             report.error(
@@ -128,11 +122,8 @@ impl Keys {
         if let (Some(current), Some(previous)) = (current.get(), previous.given())
             && current == previous.get_ref()
         {
-            report.warning(
-                previous.span(),
-                "the previous key is the current key",
-                "remove it",
-            );
+            let what = "the previous key is the current key";
+            report.warning(previous.span(), what, "remove it");
         }
         Some(Draft {
             key_at: current.span()?,
@@ -156,14 +147,10 @@ impl Keys {
         if let (Some(hello), Some(silence)) = (self.hello.get(), self.silence.get())
             && hello >= silence
         {
-            let show = humantime::format_duration;
+            let [hello, silence] = [*hello, *silence].map(humantime::format_duration);
             report.error(
                 self.silence.span().or(self.hello.span()),
-                format!(
-                    "hello ({}) is not shorter than silence ({})",
-                    show(*hello),
-                    show(*silence)
-                ),
+                format!("hello ({hello}) is not shorter than silence ({silence})"),
                 "choose a silence of several hellos, so that a lost one does not count as a death",
             );
         }
@@ -179,25 +166,12 @@ impl Keys {
         source: Source<'_>,
         files: KeyFiles<'_>,
     ) -> Parsed<HashKey> {
-        let (own, file) = match current {
-            Some(Key::Node(own)) => (Some(own), &Parsed::Absent),
-            _ => (None, &self.hash_key_file),
+        let file = match current {
+            Some(Key::Node(_)) if self.hash_key.is_absent() => &Parsed::Absent,
+            _ => &self.hash_key_file,
         };
-        let file = if self.hash_key.is_absent() {
-            file
-        } else {
-            &self.hash_key_file
-        };
-        let given = key(
-            report,
-            &HASH_KEY,
-            "hash_key",
-            &self.hash_key,
-            file,
-            source,
-            files,
-        );
-        if let (Some(own), Some(given)) = (own, given.given())
+        let given = HASH_KEY.read(report, &self.hash_key, file, source, files);
+        if let (Some(Key::Node(own)), Some(given)) = (current, given.given())
             && own.hash_key != *given.get_ref()
         {
             report.error(
@@ -211,71 +185,80 @@ impl Keys {
     }
 }
 
-/// How one kind of key is parsed, and the remedy if its file cannot be read.
+/// A key of this section, how it is parsed, and the remedy if its file cannot be read.
 struct Form<K> {
+    name: &'static str,
     parse: fn(&str) -> Result<K, Problem>,
     make: &'static str,
 }
 
 const KEY: Form<Key> = Form {
+    name: "key",
     parse: parse_key,
     make: "make it with: (umask 077; openssl rand -hex 32 > FILE), the same on every node, or with: baton key NODE",
 };
 
+const PREVIOUS_KEY: Form<Key> = Form {
+    name: "previous_key",
+    ..KEY
+};
+
 const HASH_KEY: Form<HashKey> = Form {
+    name: "hash_key",
     parse: parse_hash_key,
     make: "make it with: (umask 077; openssl rand -hex 16 > FILE), the same on every node that has the secret",
 };
 
-/// A key that is given either in the configuration itself or in a file of its own.
-fn key<K>(
-    report: &mut Report<'_>,
-    form: &Form<K>,
-    name: &str,
-    inline: &Parsed<String>,
-    file: &Parsed<String>,
-    source: Source<'_>,
-    files: KeyFiles<'_>,
-) -> Parsed<K> {
-    let (at, key, path, mode) = match (inline, file) {
-        (Parsed::Given(_), Parsed::Given(file)) => {
-            let what = format!("{name} and {name}_file are both given");
-            report.error(file.span(), what, "remove one of the two");
+impl<K> Form<K> {
+    /// The key, which is given either in the configuration itself or in a file of its own.
+    fn read(
+        &self,
+        report: &mut Report<'_>,
+        inline: &Parsed<String>,
+        file: &Parsed<String>,
+        source: Source<'_>,
+        files: KeyFiles<'_>,
+    ) -> Parsed<K> {
+        let (at, key, path, mode) = match (inline, file) {
+            (Parsed::Given(_), Parsed::Given(file)) => {
+                let what = format!("{0} and {0}_file are both given", self.name);
+                report.error(file.span(), what, "remove one of the two");
+                return Parsed::Wrong;
+            }
+            (Parsed::Given(text), _) => {
+                let key = (self.parse)(text.get_ref());
+                (text.span(), key, source.path.to_owned(), source.mode)
+            }
+            (_, Parsed::Given(file)) => {
+                let path = source
+                    .path
+                    .parent()
+                    .unwrap_or(Path::new(""))
+                    .join(file.get_ref());
+                let shown = path.display();
+                let (key, mode) = match files(&path) {
+                    Ok(file) => ((self.parse)(&file.text), Some(file.mode)),
+                    Err(error) => {
+                        let what = format!("cannot read the key file {shown}: {error}");
+                        report.error(file.span(), what, self.make);
+                        return Parsed::Wrong;
+                    }
+                };
+                let named =
+                    |wrong: Problem| Problem::new(format!("{shown}: {}", wrong.what), wrong.remedy);
+                (file.span(), key.map_err(named), path, mode)
+            }
+            (Parsed::Wrong, _) | (_, Parsed::Wrong) => return Parsed::Wrong,
+            _ => return Parsed::Absent,
+        };
+        let Some(key) = report.good(at.clone(), key) else {
             return Parsed::Wrong;
+        };
+        if let Some(mode) = mode.filter(|mode| mode & 0o077 != 0) {
+            let path = path.display();
+            let what = format!("{path} holds the key, and others may open it (mode {mode:04o})");
+            report.warning(at.clone(), what, format!("chmod 600 {path}"));
         }
-        (Parsed::Given(text), _) => {
-            let key = (form.parse)(text.get_ref());
-            (text.span(), key, source.path.to_owned(), source.mode)
-        }
-        (_, Parsed::Given(file)) => {
-            let path = source
-                .path
-                .parent()
-                .unwrap_or(Path::new(""))
-                .join(file.get_ref());
-            let shown = path.display();
-            let (key, mode) = match files(&path) {
-                Ok(file) => ((form.parse)(&file.text), Some(file.mode)),
-                Err(error) => {
-                    let what = format!("cannot read the key file {shown}: {error}");
-                    report.error(file.span(), what, form.make);
-                    return Parsed::Wrong;
-                }
-            };
-            let named =
-                |wrong: Problem| Problem::new(format!("{shown}: {}", wrong.what), wrong.remedy);
-            (file.span(), key.map_err(named), path, mode)
-        }
-        (Parsed::Wrong, _) | (_, Parsed::Wrong) => return Parsed::Wrong,
-        _ => return Parsed::Absent,
-    };
-    let Some(key) = report.good(at.clone(), key) else {
-        return Parsed::Wrong;
-    };
-    if let Some(mode) = mode.filter(|mode| mode & 0o077 != 0) {
-        let path = path.display();
-        let what = format!("{path} holds the key, and others may open it (mode {mode:04o})");
-        report.warning(at.clone(), what, format!("chmod 600 {path}"));
+        Parsed::Given(Spanned::new(at, key))
     }
-    Parsed::Given(Spanned::new(at, key))
 }

@@ -23,24 +23,17 @@ pub struct Failover {
     pub address: FrontAddress,
 }
 
-/// The way in which packets for the cluster addresses come to the connection server in front.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrontAddress {
-    /// The connection server in front has the addresses on its interface, and announces them by ARP.
-    Managed,
-    /// Something outside baton moves the addresses: keepalived, or an operator.
-    External,
-    /// Routers bring the packets, and every candidate always has the addresses on `lo`.
-    Routed,
+words! {
+    /// The way in which packets for the cluster addresses come to the connection server in front.
+    pub enum FrontAddress "address =" {
+        /// The connection server in front has the addresses on its interface, and announces them by ARP.
+        Managed = "managed",
+        /// Something outside baton moves the addresses: keepalived, or an operator.
+        External = "external",
+        /// Routers bring the packets, and every candidate always has the addresses on `lo`.
+        Routed = "routed",
+    }
 }
-
-words!(
-    FrontAddress,
-    "address =",
-    Managed = "managed",
-    External = "external",
-    Routed = "routed",
-);
 
 keys! {
     /// With this section there are several connection servers, one of them in front: if it fails, the next one takes

@@ -31,40 +31,30 @@ pub struct Forwarding {
     pub policy: ForwardingPolicy,
 }
 
-/// How one of several application nodes is chosen. A node's weight counts under all policies but round-robin, and a
-/// weight of 0 under all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ForwardingPolicy {
-    /// The nodes are chosen in turn.
-    RoundRobin,
-    /// The nodes are chosen in turn, each as often as its weight says.
-    Weighted,
-    /// The node is chosen that has the fewest open connections of the port in relation to its weight.
-    LeastLoaded,
-    /// The node is chosen by the client's address, with a Maglev table.
-    Client,
+words! {
+    /// How one of several application nodes is chosen. A node's weight counts under all policies but round-robin, and a
+    /// weight of 0 under all.
+    pub enum ForwardingPolicy "policy" {
+        /// The nodes are chosen in turn.
+        RoundRobin = "round-robin",
+        /// The nodes are chosen in turn, each as often as its weight says.
+        Weighted = "weighted",
+        /// The node is chosen that has the fewest open connections of the port in relation to its weight.
+        LeastLoaded = "least-loaded",
+        /// The node is chosen by the client's address, with a Maglev table.
+        Client = "client",
+    }
 }
 
-// The words are those of a pool's policies.
-words!(
-    ForwardingPolicy,
-    "policy",
-    RoundRobin = "round-robin",
-    Weighted = "weighted",
-    LeastLoaded = "least-loaded",
-    Client = "client",
-);
-
-/// The transport of channels between an I/O server and application nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ForwardingNetwork {
-    /// One TCP connection for each node: authenticated, not encrypted.
-    Tcp,
-    /// QUIC: authenticated and encrypted.
-    Quic,
+words! {
+    /// The transport of channels between an I/O server and application nodes.
+    pub enum ForwardingNetwork "network =" {
+        /// One TCP connection for each node: authenticated, not encrypted.
+        Tcp = "tcp",
+        /// QUIC: authenticated and encrypted.
+        Quic = "quic",
+    }
 }
-
-words!(ForwardingNetwork, "network =", Tcp = "tcp", Quic = "quic");
 
 keys! {
     /// This section makes the other kind of cluster (SAPS): one I/O server has the cluster addresses and the TCP of all

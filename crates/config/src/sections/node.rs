@@ -88,36 +88,20 @@ impl Keys {
         let Some(roles) = self.roles.get() else {
             return;
         };
-        let has_program = roles.is_cs() || roles.is_switch();
-        let takes_shares = roles.is_ds() || roles.is_app();
-        for (key, at, has_effect, needed, remedy) in [
-            (
-                "xdp",
-                self.xdp.span(),
-                has_program,
-                PROGRAM,
-                "remove it, or add one of them",
-            ),
-            (
-                "also_mac",
-                self.also_mac.span(),
-                has_program,
-                PROGRAM,
-                "remove it: a data server takes all frames that its kernel takes",
-            ),
-            (
-                "weight",
-                self.weight.span(),
-                takes_shares,
-                "\"ds\" or \"app\"",
-                "remove it, or add one of them",
-            ),
-        ] {
-            if at.is_some() && !has_effect {
-                let what = format!("{key} has no effect on a node without the role {needed}");
-                report.warning(at, what, remedy);
-            }
-        }
+        let with_program = (roles.is_cs() || roles.is_switch(), "\"cs\" or \"switch\"");
+        let with_share = (roles.is_ds() || roles.is_app(), "\"ds\" or \"app\"");
+        let mut needs =
+            |(has_role, needed): (bool, &str), key: &str, at: Option<_>, remedy: &str| {
+                if at.is_some() && !has_role {
+                    let what = format!("{key} has no effect on a node without the role {needed}");
+                    report.warning(at, what, remedy);
+                }
+            };
+        let add = "remove it, or add one of them";
+        let takes_all = "remove it: a data server takes all frames that its kernel takes";
+        needs(with_program, "xdp", self.xdp.span(), add);
+        needs(with_program, "also_mac", self.also_mac.span(), takes_all);
+        needs(with_share, "weight", self.weight.span(), add);
         let what = match roles {
             _ if self.own_keys.get() != Some(&true) => return,
             _ if roles.is_cs() => {
@@ -128,11 +112,8 @@ impl Keys {
             }
             _ => return,
         };
-        report.error(
-            self.own_keys.span(),
-            what,
-            "remove own_keys, and give this node the secret",
-        );
+        let remedy = "remove own_keys, and give this node the secret";
+        report.error(self.own_keys.span(), what, remedy);
     }
 
     /// The node, if all of it could be read.
@@ -149,9 +130,6 @@ impl Keys {
         })
     }
 }
-
-/// The roles that have a BPF program which takes packets of clients.
-const PROGRAM: &str = "\"cs\" or \"switch\"";
 
 /// Reads the further MAC addresses of a node.
 fn also_mac(report: &mut Report<'_>, key: &str, value: Value<'_>) -> Option<Vec<MacAddress>> {

@@ -1,9 +1,7 @@
 //! `[service.health]`: how a data server checks its own local server.
 
-use std::fmt;
 use std::num::NonZeroU8;
 use std::path::Path;
-use std::str::FromStr;
 use std::time::Duration;
 
 use toml::de::DeTable;
@@ -13,6 +11,7 @@ use crate::reading::report::Report;
 use crate::reading::schema::{Table as _, keys};
 use crate::reading::value::text;
 use crate::values::duration::{HOUR, MILLISECOND, duration};
+use crate::values::name::name;
 use crate::values::number::number;
 use crate::values::words::words;
 
@@ -44,45 +43,28 @@ pub enum Probe {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpPath(String);
 
-impl HttpPath {
-    /// The path as it stands in the request line.
-    pub fn as_str(&self) -> &str {
-        &self.0
+name!(HttpPath, request_path);
+
+fn request_path(text: &str) -> Result<(), Problem> {
+    let legal = text.bytes().all(|byte| byte.is_ascii_graphic());
+    if text.starts_with('/') && legal && text.len() <= 1024 {
+        return Ok(());
+    }
+    let what = format!(
+        "path = \"{}\" is not the path of a request",
+        text.escape_debug()
+    );
+    let remedy = "begin with / and write no spaces; percent-encode what is not ASCII";
+    Err(Problem::new(what, remedy))
+}
+
+words! {
+    pub(crate) enum Kind "kind" {
+        Tcp = "tcp",
+        Http = "http",
+        None = "none",
     }
 }
-
-impl fmt::Display for HttpPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl FromStr for HttpPath {
-    type Err = Problem;
-
-    fn from_str(text: &str) -> Result<Self, Problem> {
-        let legal = text.bytes().all(|byte| byte.is_ascii_graphic());
-        if text.starts_with('/') && legal && text.len() <= 1024 {
-            return Ok(Self(text.to_owned()));
-        }
-        Err(Problem::new(
-            format!(
-                "path = \"{}\" is not the path of a request",
-                text.escape_debug()
-            ),
-            "begin with / and write no spaces; percent-encode what is not ASCII",
-        ))
-    }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
-    Tcp,
-    Http,
-    None,
-}
-
-words!(Kind, "kind", Tcp = "tcp", Http = "http", None = "none");
 
 keys! {
     /// How each data server checks its own local server.

@@ -1,8 +1,5 @@
 //! Names of nodes, services, pools and interfaces. They are four types, so that none is taken for another.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::reading::problem::Problem;
 
 /// Name of a `[[node]]`: 1-63 letters, digits, `-`, `_` or `.`, beginning with a letter or digit.
@@ -22,31 +19,34 @@ pub struct PoolName(String);
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InterfaceName(String);
 
+/// Makes a type of a text that `$check` accepts: with `as_str`, `Display` and `FromStr`.
 macro_rules! name {
     ($name:ident, $check:expr) => {
         impl $name {
-            /// The name as text.
+            /// The text as it stands in the file.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.0)
             }
         }
 
-        impl FromStr for $name {
-            type Err = Problem;
+        impl std::str::FromStr for $name {
+            type Err = $crate::reading::problem::Problem;
 
-            fn from_str(text: &str) -> Result<Self, Problem> {
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
                 $check(text)?;
                 Ok(Self(text.to_owned()))
             }
         }
     };
 }
+
+pub(crate) use name;
 
 name!(NodeName, label);
 name!(ServiceName, label);
@@ -86,6 +86,8 @@ fn interface(text: &str) -> Result<(), Problem> {
 
 #[cfg(test)]
 mod tests {
+    use std::str::FromStr as _;
+
     use super::*;
 
     #[test]

@@ -3,10 +3,18 @@
 use crate::reading::document::suggestion;
 use crate::reading::problem::Problem;
 
-/// Gives each value of an enum its word: `as_str`, [`Display`](std::fmt::Display) and
-/// [`FromStr`](std::str::FromStr). `what` is what an unknown word is said not to be.
+/// Declares an enum whose values are words in the file: with `as_str`, [`Display`](std::fmt::Display) and
+/// [`FromStr`](std::str::FromStr). The text behind its name is what an unknown word is said not to be.
 macro_rules! words {
-    ($name:ident, $what:literal, $($value:ident = $word:literal),+ $(,)?) => {
+    ($(#[$about:meta])* $visible:vis enum $name:ident $what:literal {
+        $($(#[$meaning:meta])* $value:ident = $word:literal,)+
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        $visible enum $name {
+            $($(#[$meaning])* $value,)+
+        }
+
         impl $name {
             /// The word for it in the file.
             pub const fn as_str(self) -> &'static str {
