@@ -86,9 +86,9 @@ impl Service {
         self.resume || self.routes.iter().any(|route| route.resume)
     }
 
-    /// Whether the owner of a connection judges which data server each request on it is for, or a TLS connection. It does
-    /// not under [`Split::Ack`], nor if connections never move and the service has neither routes, size classes nor a
-    /// dispatcher.
+    /// Whether the owner of a connection judges which data server each request on it is for, or a TLS connection. It
+    /// does not under [`Split::Ack`], nor if connections never move and the service has neither routes, size classes
+    /// nor a dispatcher.
     pub fn owner_routes(&self) -> bool {
         self.split == Split::Request
             && (self.has_pools() || !self.connections_stay() || self.dispatcher.is_some())

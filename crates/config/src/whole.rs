@@ -20,8 +20,8 @@ use crate::reading::parsed::Parsed;
 use crate::reading::report::Report;
 use crate::sections::node::{Keys as NodeKeys, Node};
 use crate::sections::roles::Roles;
-use crate::service::Service;
 use crate::service::keys::{Keys as ServiceKeys, Nodes};
+use crate::service::{Service, Split};
 use crate::values::name::NodeName;
 use members::{find, members, serves, unknown_node};
 
@@ -78,7 +78,7 @@ pub(crate) fn check(
     Some((nodes?, services?))
 }
 
-/// Reports the first of several things in the file, by their places, that is one too many.
+/// Reports that there are more things than `most`, at the place of the first one that is too many.
 fn at_most(
     report: &mut Report<'_>,
     what: &str,
@@ -129,7 +129,7 @@ fn switches(report: &mut Report<'_>, nodes: &[NodeKeys]) {
     }
 }
 
-/// Reports a `dispatcher` that is no node or lacks the role.
+/// Reports a `dispatcher` that is no node or lacks the role, or that stands beside `split = "ack"`.
 fn dispatcher(report: &mut Report<'_>, nodes: &[NodeKeys], service: &ServiceKeys) {
     let Some(name) = service.dispatcher.given() else {
         return;
@@ -140,6 +140,11 @@ fn dispatcher(report: &mut Report<'_>, nodes: &[NodeKeys], service: &ServiceKeys
             name.span(),
             format!("the node \"{name}\" is not a dispatcher"),
             "add \"dispatcher\" to its roles, or remove the key: each data server then chooses itself",
+        ),
+        Some(_) if service.split.get() == Some(&Split::Ack) => report.error(
+            name.span(),
+            "a dispatcher needs the request, and split = \"ack\" decides before it is there",
+            "remove split, or the dispatcher",
         ),
         Some(_) => {}
     }

@@ -8,6 +8,9 @@ mod sample;
 use std::path::Path;
 use std::{env, fs};
 
+use toml::de::{DeTable, DeValue};
+
+use crate::reading::report::Report;
 use crate::reading::schema::{Key, Table};
 use crate::sections::{cluster, cs, failover, forwarding, local, node};
 use crate::service::{health, keys, large, overflow, pool, route};
@@ -42,7 +45,19 @@ fn parts() -> [Part; 12] {
     ]
 }
 
+/// The part that shows a table, whose defaults are checked: in an empty table only keys that are required are wrong.
 fn part<T: Table>(is_beside: bool, is_off: bool) -> Part {
+    let mut report = Report::new(Path::new(""), "");
+    T::read(&mut report, 0..0, DeTable::new());
+    let (wrong, _) = report.into_findings();
+    let required = T::KEYS.iter().filter(|key| key.required.is_some());
+    assert_eq!(wrong.len(), required.count(), "{wrong:?}");
+    let mut defaults = T::KEYS.iter().filter_map(|key| key.default);
+    assert!(
+        defaults.all(|default| DeValue::parse(default).is_ok()),
+        "{}",
+        T::HEADER
+    );
     Part {
         header: T::HEADER,
         text: T::TEXT,

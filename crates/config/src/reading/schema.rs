@@ -5,7 +5,7 @@
 //! ```text
 //! keys! {
 //!     /// Limits of a connection server.
-//!     Keys "[cs]" {
+//!     Keys "[cs]", lacks "[cs] has no" {
 //!         /// An entry is forgotten after this long without a packet.
 //!         idle: Duration = duration(SECOND..=30 * DAY), default "1h";
 //!     }
@@ -18,6 +18,7 @@
 //!
 //! - `default`: the value of an absent key, as the file would have it. It is read like a value of the file.
 //! - `required`: the key must be there. The text stands behind `key = ` in the remedy for an absent key.
+//!   The text behind `lacks` is how the error begins.
 //! - `sample`: the value that the commented `baton.toml` sets, if it is not the default.
 //! - `example`: the value that the commented `baton.toml` shows in a comment.
 
@@ -147,7 +148,7 @@ pub(crate) fn key<T: Table, V>(
     }
     match about.and_then(|key| key.default).map(DeValue::parse) {
         Some(Ok(value)) => reader(report, name, value).map_or(Parsed::Wrong, Parsed::Default),
-        // No default is wrong: a test reads the empty file, which has all of them.
+        // No default is wrong: the test of the documents reads all of them.
         Some(Err(_)) => Parsed::Wrong,
         None => Parsed::Absent,
     }

@@ -65,8 +65,8 @@ keys! {
         /// take a client's packet would both answer it
         also_mac: Vec<MacAddress> = also_mac, default [], example ["00:00:5e:00:01:0a"];
         roles: Roles = roles, required EXAMPLE;
-        /// the share under all policies except "round-robin", 0-255; 0 takes no new connections. A service can set other
-        /// weights: see its `weights`
+        /// the share under all policies except "round-robin", 0-255; 0 takes no new connections. A service can set
+        /// other weights: see its `weights`
         weight: u8 = number(0..=u8::MAX), default 1;
         /// With own keys, a thief of this machine can speak for it and for no other node, and other nodes take no
         /// commands from it (nor `baton drain` of others). Not for connection servers, "io" and "app". Make its keys

@@ -127,8 +127,6 @@ impl Default for HealthCheck {
     fn default() -> Self {
         let mut report = Report::new(Path::new(""), "");
         let keys = Keys::read(&mut report, 0..0, DeTable::new());
-        keys.finish()
-            .flatten()
-            .expect("tests show that defaults are right")
+        keys.finish().flatten().expect("a test reads all defaults")
     }
 }

@@ -15,8 +15,8 @@ words! {
         Path = "path",
         /// The data server is chosen by the load that nodes report.
         LeastLoaded = "least-loaded",
-        /// Locality-aware request distribution: the data server is chosen by the path of the request, as far as the load
-        /// allows.
+        /// Locality-aware request distribution: the data server is chosen by the path of the request, as far as the
+        /// load allows.
         Lard = "lard",
         /// One data server, the home, serves alone up to its limits; the others serve what is beyond them.
         Overflow = "overflow",

@@ -41,7 +41,8 @@ keys! {
 }
 
 impl Keys {
-    /// How a data server is chosen, by the pool's own policy or else that of the service; `None` if it could not be read.
+    /// How a data server is chosen, by the pool's own policy or else that of the service; `None` if it could not be
+    /// read.
     pub(crate) fn policy(&self, of_service: Option<Policy>) -> Option<Policy> {
         self.policy.clone().optional()?.or(of_service)
     }

@@ -7,8 +7,8 @@ words! {
     pub enum ClientProtocol "protocol" {
         /// HTTP/1: routes see each request.
         Http = "http",
-        /// TLS, of which only servers have the keys. Routes see what clients say first (ClientHello): the server's name, and
-        /// the protocols inside TLS. A connection stays with its data server.
+        /// TLS, of which only servers have the keys. Routes see what clients say first (ClientHello): the server's
+        /// name, and the protocols inside TLS. A connection stays with its data server.
         Tls = "tls",
     }
 }

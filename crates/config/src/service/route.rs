@@ -41,14 +41,14 @@ impl fmt::Display for Route {
 }
 
 keys! {
-    /// A route takes the requests for its host and path, unless another route of this service is more specific: an exact
-    /// host is more specific than a "*." one, a longer suffix than a shorter one, and no host is the least specific; of
-    /// routes with the same host, the one with the longest path is. The order of routes has no meaning, except for those
-    /// with conditions and the same host and path: they are tried in turn, before the one without.
+    /// A route takes the requests for its host and path, unless another route of this service is more specific: an
+    /// exact host is more specific than a "*." one, a longer suffix than a shorter one, and no host is the least
+    /// specific; of routes with the same host, the one with the longest path is. The order of routes has no meaning,
+    /// except for those with conditions and the same host and path: they are tried in turn, before the one without.
     ///
     /// A route with conditions (`regex` to `alpn`) takes a request only if the request meets all of them. Otherwise the
-    /// next route is tried. The daemon judges conditions, and only for requests that match the route's host and path, so
-    /// give the route a path. It judges the whole head of the request.
+    /// next route is tried. The daemon judges conditions, and only for requests that match the route's host and path,
+    /// so give the route a path. It judges the whole head of the request.
     ///
     /// Names are as clients write them (case is ignored in `header`). If there are several values, one must match. A
     /// value is "text", for exactly that text, or "~" and a regular expression that must occur in it. "~" alone only

@@ -18,8 +18,8 @@ const OF_SERVICE: List = List {
     once: "list it once",
 };
 
-/// The connection servers that a service lists. Wrong names are reported. `None`: the list is wrong. `Some(None)`: there
-/// is no list, so all connection servers are meant.
+/// The connection servers that a service lists. Wrong names are reported. `None`: the list is wrong. `Some(None)`:
+/// there is no list, so all connection servers are meant.
 pub(super) fn of_service(
     report: &mut Report<'_>,
     service: &Service,

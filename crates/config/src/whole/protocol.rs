@@ -1,5 +1,5 @@
-//! Checks that a service asks of its clients only what their protocol can say. Where servers alone have the keys of TLS,
-//! nobody reads requests.
+//! Checks that a service asks of its clients only what their protocol can say. Where servers alone have the keys of
+//! TLS, nobody reads requests.
 
 use crate::reading::report::Report;
 use crate::service::health::Kind;

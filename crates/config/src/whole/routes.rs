@@ -12,7 +12,8 @@ use crate::service::host::HostPattern;
 use crate::service::keys::{Keys, Targets};
 use crate::values::name::PoolName;
 
-/// The largest number of pools, all services together, from `bpf/abi/settings.h`. The nodes of each service count as one.
+/// The largest number of pools, all services together, from `bpf/abi/settings.h`. The nodes of each service count as
+/// one.
 const MAX_POOLS: usize = baton_abi::MAX_POOLS as usize;
 /// The largest number of routes, all services together.
 const MAX_ROUTES: usize = 1024;
@@ -179,5 +180,4 @@ fn decided_too_early(report: &mut Report<'_>, service: &Keys) {
     early(service.large.span(), "large", "large");
     let route = service.route.items().first().map(|route| route.at.clone());
     early(route, "a route", "the routes of this service");
-    early(service.dispatcher.span(), "a dispatcher", "the dispatcher");
 }
