@@ -59,18 +59,15 @@ fn entry(part: &Part, key: &Key, value: &str, is_new: bool) -> String {
     let Some(value) = live.or(key.example) else {
         return comment(key.text);
     };
-    let off = if part.is_off || live.is_none() {
-        "# "
-    } else {
-        ""
-    };
-    let line = format!("{off}{} = {value}", key.name);
-    let mut beside = lines(key.text);
-    let mut above = String::new();
-    if !part.is_beside {
-        beside.clear();
-        above += &comment(if is_new { key.text } else { &[] });
+    let is_off = part.is_off || live.is_none();
+    let line = format!("{}{} = {value}", if is_off { "# " } else { "" }, key.name);
+    if !is_new {
+        return line + "\n";
     }
+    let (above, mut beside) = match part.is_beside {
+        true => (String::new(), lines(key.text)),
+        false => (comment(key.text), Vec::new()),
+    };
     let note = note(key);
     match beside.first_mut() {
         _ if note.is_empty() => {}
@@ -78,43 +75,32 @@ fn entry(part: &Part, key: &Key, value: &str, is_new: bool) -> String {
         Some(first) if first.starts_with(char::is_lowercase) => *first = format!("{note}: {first}"),
         Some(first) => *first = format!("{note}. {first}"),
     }
-    above
-        + &with_text(
-            &line,
-            &beside,
-            if is_new { part } else { return line + "\n" },
-        )
+    above + &with_text(&line, &beside, part.is_off)
 }
 
-/// The line of a key with a text beside it.
-fn with_text(line: &str, text: &[String], part: &Part) -> String {
-    let (column, bare) = if part.is_off { (30, "#") } else { (28, "") };
+/// The line of a key with a text beside it, or below if there is no room.
+fn with_text(line: &str, text: &[String], is_off: bool) -> String {
+    let (column, bare) = if is_off { (30, "#") } else { (28, "") };
     let text = fill(text, WIDTH - column - 2);
-    let mut beside = text.iter();
-    let first = match beside.clone().next() {
-        Some(first) if line.len() < column => {
-            beside.next();
-            format!("{line:column$}# {first}")
-        }
-        Some(first) if line.len() + 4 + first.len() <= WIDTH => {
-            beside.next();
-            format!("{line}  # {first}")
-        }
-        _ => line.to_owned(),
+    let fits = |first: &String| line.len().max(column - 2) + 4 + first.len() <= WIDTH;
+    let (mut shown, mut left) = match text.first().is_some_and(fits) {
+        true => (String::new(), line),
+        false => (format!("{line}\n"), bare),
     };
-    let rest = beside.map(|line| format!("{bare:column$}# {line}\n"));
-    first + "\n" + &rest.collect::<String>()
+    for text in text {
+        let gap = column.saturating_sub(left.len()).max(2);
+        shown += &format!("{left}{:gap$}# {text}\n", "");
+        left = bare;
+    }
+    shown
 }
 
 /// What a reader must know besides the text: that the key is required, or a default that is not the value shown.
 fn note(key: &Key) -> String {
-    match (
-        key.required,
-        key.default_shown(),
-        key.sample.or(key.example),
-    ) {
-        (Some(_), ..) => "required".to_owned(),
-        (None, Some(default), Some(_)) => format!("default: {default}"),
+    let is_other = key.sample.or(key.example).is_some();
+    match (key.required, key.default_shown()) {
+        (Some(_), _) => "required".to_owned(),
+        (None, Some(default)) if is_other => format!("default: {default}"),
         _ => String::new(),
     }
 }

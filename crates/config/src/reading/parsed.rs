@@ -76,4 +76,9 @@ impl<T> Parsed<Vec<T>> {
     pub(crate) fn items(&self) -> &[T] {
         self.get().map_or(&[], Vec::as_slice)
     }
+
+    /// Iterates over the items.
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items().iter()
+    }
 }

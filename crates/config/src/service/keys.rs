@@ -112,7 +112,7 @@ keys! {
 impl Keys {
     /// The policies of the service and of its pools that choose by what a request asks for.
     pub(crate) fn policies_by_request(&self) -> impl Iterator<Item = &Spanned<Policy>> {
-        let policies = self.pool.items().iter().map(|pool| &pool.policy);
+        let policies = self.pool.iter().map(|pool| &pool.policy);
         let given = iter::once(&self.policy)
             .chain(policies)
             .filter_map(Parsed::given);
@@ -121,7 +121,7 @@ impl Keys {
 
     /// Reports what does not fit together within a part of the service.
     pub(crate) fn check(&self, report: &mut Report<'_>) {
-        let of_pools = self.pool.items().iter().map(|pool| &pool.overflow);
+        let of_pools = self.pool.iter().map(|pool| &pool.overflow);
         for overflow in iter::once(&self.overflow)
             .chain(of_pools)
             .filter_map(Parsed::get)

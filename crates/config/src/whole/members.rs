@@ -25,7 +25,7 @@ pub(super) fn members(
         Parsed::Wrong => None,
         _ => all(report, service, nodes),
     };
-    let pools = service.pool.items().iter().map(|pool| match &pool.nodes {
+    let pools = service.pool.iter().map(|pool| match &pool.nodes {
         Parsed::Given(names) => listed(report, names, nodes, &OF_POOL),
         Parsed::Wrong => None,
         _ => own.clone(),

@@ -21,7 +21,7 @@ pub(super) fn check(report: &mut Report<'_>, service: &Keys, nodes: &Nodes) {
         nodes.own.as_ref(),
         "service",
     );
-    for (pool, members) in service.pool.items().iter().zip(&nodes.pools) {
+    for (pool, members) in service.pool.iter().zip(&nodes.pools) {
         let policy = pool.policy(of_service);
         // Without `overflow` the pool has the service's, whose home need not be in the pool. If the service has none,
         // that has been reported already, unless the pool has a policy of its own.

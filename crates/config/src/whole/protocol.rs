@@ -40,7 +40,6 @@ fn needs_requests(report: &mut Report<'_>, service: &Keys) {
     }
     let of_routes = service
         .route
-        .items()
         .iter()
         .flat_map(|route| route.about_requests());
     needing.extend(of_routes.map(|(key, place)| (key.to_owned(), place)));
@@ -77,11 +76,7 @@ fn not_of_tls(report: &mut Report<'_>, service: &Keys) {
 }
 
 fn only_for_tls(report: &mut Report<'_>, service: &Keys) {
-    let of_routes = service
-        .route
-        .items()
-        .iter()
-        .filter_map(|route| route.alpn.span());
+    let of_routes = service.route.iter().filter_map(|route| route.alpn.span());
     let places = of_routes.map(|place| ("alpn", place));
     let unknown_name = service.unknown_name.span();
     for (key, place) in places.chain(unknown_name.map(|place| ("unknown_name", place))) {

@@ -9,7 +9,7 @@ use crate::service::{Handover, Split};
 
 /// The places where a service and its routes say `resume = true`.
 pub(super) fn places(service: &Keys) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let of_routes = service.route.items().iter().map(|route| &route.resume);
+    let of_routes = service.route.iter().map(|route| &route.resume);
     let given = iter::once(&service.resume)
         .chain(of_routes)
         .filter_map(Parsed::given);

@@ -35,7 +35,7 @@ pub(super) fn check(report: &mut Report<'_>, services: &[Keys]) {
 /// The index of the pool that each route of a service, and its large content, names. Reports names of pools
 /// that do not exist.
 pub(super) fn targets(report: &mut Report<'_>, service: &Keys) -> Targets {
-    let routes = service.route.items().iter().map(|route| route.pool.given());
+    let routes = service.route.iter().map(|route| route.pool.given());
     Targets {
         routes: routes.map(|name| index(report, service, name?)).collect(),
         large: large_pool(service).and_then(|name| index(report, service, name)),
@@ -47,7 +47,7 @@ fn large_pool(service: &Keys) -> Option<&Spanned<PoolName>> {
 }
 
 fn index(report: &mut Report<'_>, service: &Keys, name: &Spanned<PoolName>) -> Option<usize> {
-    let pools = service.pool.items().iter();
+    let pools = service.pool.iter();
     let known: Vec<Option<&str>> = pools
         .map(|pool| pool.name.get().map(PoolName::as_str))
         .collect();
@@ -101,11 +101,7 @@ fn limits(report: &mut Report<'_>, services: &[Keys]) {
 }
 
 fn twice(report: &mut Report<'_>, service: &Keys) {
-    let names = service
-        .pool
-        .items()
-        .iter()
-        .filter_map(|pool| pool.name.given());
+    let names = service.pool.iter().filter_map(|pool| pool.name.given());
     let remedy = "give every pool of a service its own name";
     super::unique::twice(report, "the pool name", names, remedy);
     #[expect(
@@ -136,7 +132,7 @@ fn twice(report: &mut Report<'_>, service: &Keys) {
 }
 
 fn pools_without_a_route(report: &mut Report<'_>, service: &Keys) {
-    let routes = service.route.items().iter();
+    let routes = service.route.iter();
     let targets: Option<Vec<_>> = routes.map(|route| route.pool.get()).collect();
     // A route whose pool could not be read may lead to any of the pools.
     let Some(mut targets) = targets else { return };
@@ -144,12 +140,7 @@ fn pools_without_a_route(report: &mut Report<'_>, service: &Keys) {
         return;
     }
     targets.extend(large_pool(service).map(Spanned::get_ref));
-    for name in service
-        .pool
-        .items()
-        .iter()
-        .filter_map(|pool| pool.name.given())
-    {
+    for name in service.pool.iter().filter_map(|pool| pool.name.given()) {
         if !targets.contains(&name.get_ref()) {
             report.warning(
                 name.span(),

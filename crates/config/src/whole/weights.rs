@@ -13,7 +13,7 @@ use crate::values::name::NodeName;
 
 /// Reports names in `weights` that are not data servers of the service or pool.
 pub(super) fn check(report: &mut Report<'_>, service: &Service, nodes: &Nodes) {
-    let pools = service.pool.items().iter().zip(&nodes.pools);
+    let pools = service.pool.iter().zip(&nodes.pools);
     let pools = pools.map(|(pool, members)| (&pool.weights, members, "pool"));
     let own = iter::once((&service.weights, &nodes.own, "service"));
     for (weights, members, whose) in own.chain(pools) {
@@ -51,7 +51,7 @@ pub(super) fn warn_all_zero(
         if is_idle(of_service, &members.own) {
             idle.push(("service", &service.at));
         }
-        for (pool, members) in service.pool.items().iter().zip(&members.pools) {
+        for (pool, members) in service.pool.iter().zip(&members.pools) {
             // A pool that has nodes and policy from its service has been reported with the service.
             let inherits = pool.nodes.is_absent() && pool.policy.is_absent();
             if is_idle(pool.policy(of_service), members) && !inherits {
