@@ -59,18 +59,19 @@ keys! {
         /// several interfaces, native needs drivers that send packets from another card; with "auto", if one cannot,
         /// all run generic
         xdp: Xdp = text, default "native";
-        /// Further MAC addresses whose frames the interface takes: of a macvlan, a bridge, or VRRP (keepalived with
-        /// use_vmac: 00:00:5e:00:01 and the number of the virtual router). At most 4. Name only addresses whose frames
-        /// reach this node alone, or that move between nodes together with the cluster addresses: two nodes that both
-        /// take a client's packet would both answer it
+        /// default: none. Further MAC addresses whose frames the interface takes: of a macvlan, a bridge, or VRRP
+        /// (keepalived with use_vmac: 00:00:5e:00:01 and the number of the virtual router). At most 4. Name only
+        /// addresses whose frames reach this node alone, or that move between nodes together with the cluster
+        /// addresses: two nodes that both take a client's packet would both answer it
         also_mac: Vec<MacAddress> = also_mac, default [], example ["00:00:5e:00:01:0a"];
         roles: Roles = roles, required EXAMPLE;
         /// the share under all policies except "round-robin", 0-255; 0 takes no new connections. A service can set
         /// other weights: see its `weights`
         weight: u8 = number(0..=u8::MAX), default 1;
-        /// With own keys, a thief of this machine can speak for it and for no other node, and other nodes take no
-        /// commands from it (nor `baton drain` of others). Not for connection servers, "io" and "app". Make its keys
-        /// where the secret is, anew for every node that is added, and put them in its key_file (0600):
+        /// Then the node has the cluster's secret. With own keys, a thief of this machine can speak for it and for no
+        /// other node, and other nodes take no commands from it (nor `baton drain` of others). Not for connection
+        /// servers, "io" and "app". Make its keys where the secret is, anew for every node that is added, and put them
+        /// in its key_file (0600):
         ///   (umask 077; baton key ds1 > ds1.key)
         /// To rotate, make keys from the next secret and the one before (`baton key ds1 --previous`)
         own_keys: bool = plain, default false, example true;
