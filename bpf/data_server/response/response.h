@@ -5,7 +5,7 @@
  * the connection's first byte on, at tc egress, where large sends are still whole. A head may come behind what follows it
  * (note_ahead()). If the program does not understand something, or has not seen what it would have to read, the connection
  * is RESPONSE_UNKNOWN for good: it stays at this data server, and ends with the first request with which it would have to
- * leave.
+ * leave. A TLS connection is so from the start.
  */
 #ifndef BATON_DATA_SERVER_RESPONSE_RESPONSE_H
 #define BATON_DATA_SERVER_RESPONSE_RESPONSE_H
@@ -178,7 +178,10 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 	r->next = connection->snd_una;
 	r->asked = connection->rcv_nxt;
 	r->answered = r->asked - 1; /* what leaves answers a request that has come */
-	if (connection->bytes_acked)
+	/* Nobody can read what a TLS server says, and a connection that stays to its end needs no quiet point. */
+	if (service->flags & SERVICE_TLS)
+		r->state = RESPONSE_UNKNOWN;
+	else if (connection->bytes_acked)
 		lose_track(r, COUNTER_DS_RESPONSE_EARLIER);
 	else
 		r->state = RESPONSE_COMPLETE;

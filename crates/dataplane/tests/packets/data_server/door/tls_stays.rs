@@ -6,7 +6,7 @@ use std::{
     os::fd::AsRawFd as _,
 };
 
-use baton_abi::{HaveRead, SERVICE_REFUSES, SERVICE_STAYS};
+use baton_abi::{HaveRead, RESPONSE_UNKNOWN, SERVICE_REFUSES, SERVICE_STAYS};
 use libbpf_rs::MapCore as _;
 
 use super::{
@@ -18,6 +18,7 @@ use crate::{
     data_server::{
         agent::reader::{DELIVERED, GIVEN, READS, cut, note_read, send_in},
         handover::leave::{STAYS, ask_for_rest, leave, members},
+        response::responses::seen,
     },
     merged::send_merged,
     prelude::*,
@@ -67,6 +68,25 @@ fn nothing_that_follows_is_judged() {
     live.forwards(&live.ack(), FORWARDED);
     live.nothing_sent();
     assert!(nothing_to_accept(&agent) && nothing_to_accept(&live.listener));
+}
+
+/// What a server says is not read, whatever it looks like. So it is no response of HTTP that is not understood, and no
+/// counter of responses moves.
+#[test]
+fn what_its_server_says_is_not_read() {
+    let _host = own_host();
+    for answer in [b"\x16\x03\x03\0\x05hello", ANSWER, b"HTTP/1.1 2"] {
+        let (mut live, _agent) = tls(0);
+        live.answer = answer;
+        begins_here(&mut live, &Hello::of(OURS));
+        for _ in 0..3 {
+            live.answer_another(0);
+        }
+        assert_eq!(
+            u32::from(seen(&live.node, &live.stream).state),
+            RESPONSE_UNKNOWN
+        );
+    }
 }
 
 #[test]
