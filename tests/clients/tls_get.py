@@ -19,7 +19,7 @@ class Connection(http.client.HTTPSConnection):
     """A connection to ADDRESS whatever the name is."""
 
     def connect(self):
-        plain = socket.create_connection((ADDRESS, self.port), timeout=20)
+        plain = socket.create_connection((ADDRESS, self.port), timeout=60)
         self.sock = self._context.wrap_socket(plain, server_hostname=self.host)
 
 
