@@ -19,6 +19,7 @@ mod migration;
 mod options;
 mod processes;
 mod report;
+mod rounds;
 mod rules;
 mod saps;
 mod snmp;

@@ -1,14 +1,12 @@
-//! Measures requests a second, and the processor time that a request takes. In every round each competitor has its
-//! turn, one after the other, so that other load on the machine meets all of them. Ratios are taken within a round.
+//! Measures requests a second, and the processor time that a request takes.
 
 use anyhow::Result;
 
-use crate::competitor::{Competitor, Each};
-use crate::cpu::CpuTime;
+use crate::competitor::Competitor;
 use crate::lab::BenchLab;
 use crate::options::{Load, Options};
-use crate::statistics::Spread;
-use crate::wrk::{self, Measured, Pages, Work};
+use crate::rounds::Rounds;
+use crate::wrk::{Pages, Target, Work};
 
 /// The number of wrk's threads: one for each server.
 const THREADS: u32 = 3;
@@ -49,92 +47,21 @@ impl Load {
     }
 }
 
-/// The results of one competitor's turn.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
-    measured: Measured,
-    /// The processor time of the whole machine, in microseconds a request.
-    cpu: f64,
-}
-
-/// The results of all rounds of one load.
+/// The results of one load.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadResult {
     load: Load,
-    rounds: Vec<Each<Turn>>,
+    rounds: Rounds,
 }
 
 /// Measures every load that was asked for.
 pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<Vec<LoadResult>> {
-    options
-        .loads()
-        .into_iter()
-        .map(|load| {
-            eprintln!("{}: {} rounds", load.name(), options.rounds);
-            Each::try_new(|competitor| turn(lab, competitor, load.work(options)))?; // warms up
-            let rounds = (0..options.rounds)
-                .map(|round| {
-                    let each = Each::try_new(|one| turn(lab, one, load.work(options)))?;
-                    let rates = each.map(|turn| turn.measured.rate());
-                    eprintln!(
-                        "  {}: baton {:.0}, direct {:.0}, HAProxy {:.0} requests/s",
-                        round + 1,
-                        rates.baton,
-                        rates.direct,
-                        rates.haproxy
-                    );
-                    Ok(each)
-                })
-                .collect::<Result<_>>()?;
-            Ok(LoadResult { load, rounds })
-        })
-        .collect()
-}
-
-fn turn(lab: &BenchLab, competitor: Competitor, work: Work) -> Result<Turn> {
-    let before = CpuTime::now()?;
-    let measured = wrk::run(lab, competitor, work)?;
-    let cpu = CpuTime::now()?.micros_since(before) / measured.requests as f64;
-    Ok(Turn { measured, cpu })
-}
-
-impl LoadResult {
-    /// The processor time a request, in microseconds.
-    fn cpu(&self, competitor: Competitor) -> Spread {
-        Spread::of(self.rounds.iter().map(|round| round.of(competitor).cpu))
-    }
-
-    /// The processor time that baton takes more than direct access, in microseconds a request, within each round.
-    fn cpu_beyond_direct(&self) -> Spread {
-        Spread::of(
-            self.rounds
-                .iter()
-                .map(|round| round.baton.cpu - round.direct.cpu),
-        )
-    }
-
-    fn rate(&self, competitor: Competitor) -> Spread {
-        Spread::of(
-            self.rounds
-                .iter()
-                .map(|round| round.of(competitor).measured.rate()),
-        )
-    }
-
-    fn baton_to(&self, other: Competitor) -> Spread {
-        Spread::of(
-            self.rounds
-                .iter()
-                .map(|round| round.baton.measured.rate() / round.of(other).measured.rate()),
-        )
-    }
-
-    fn errors(&self, competitor: Competitor) -> u64 {
-        self.rounds
-            .iter()
-            .map(|round| round.of(competitor).measured.errors())
-            .sum()
-    }
+    let results = options.loads().into_iter().map(|load| {
+        eprintln!("{}: {} rounds", load.name(), options.rounds);
+        let rounds = Rounds::measure(lab, options.rounds, Target::from, load.work(options))?;
+        Ok(LoadResult { load, rounds })
+    });
+    results.collect()
 }
 
 /// Tables of rates, of ratios beside their goals, and of errors.
@@ -145,15 +72,15 @@ pub(crate) fn markdown(loads: &[LoadResult]) -> String {
          |---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for one in loads {
-        let [baton, direct, haproxy] = Competitor::ALL.map(|who| one.rate(who).median);
+        let [baton, direct, haproxy] = Competitor::ALL.map(|who| one.rounds.rate(who).median);
         let [baton_errors, direct_errors, haproxy_errors] =
-            Competitor::ALL.map(|who| one.errors(who));
+            Competitor::ALL.map(|who| one.rounds.errors(who));
         text += &format!(
             "| {} | {baton:.0} | {direct:.0} | {haproxy:.0} | {} | {} | {} | {} | {baton_errors}, {direct_errors}, {haproxy_errors} |\n",
             one.load.name(),
-            one.baton_to(Competitor::HaProxy),
+            one.rounds.baton_to(Competitor::HaProxy),
             goal(one.load.goal_against_haproxy()),
-            one.baton_to(Competitor::Direct),
+            one.rounds.baton_to(Competitor::Direct),
             goal(one.load.goal_against_direct()),
         );
     }
@@ -167,11 +94,11 @@ pub(crate) fn cpu_markdown(loads: &[LoadResult]) -> String {
          | load | baton | direct | HAProxy | baton − direct |\n|---|--:|--:|--:|--:|\n",
     );
     for load in loads {
-        let [baton, direct, haproxy] = Competitor::ALL.map(|one| load.cpu(one).median);
+        let [baton, direct, haproxy] = Competitor::ALL.map(|one| load.rounds.cpu(one).median);
         text += &format!(
             "| {} | {baton:.1} | {direct:.1} | {haproxy:.1} | {:.1} |\n",
             load.load.name(),
-            load.cpu_beyond_direct().median
+            load.rounds.cpu_beyond_direct().median
         );
     }
     text
