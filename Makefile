@@ -10,6 +10,7 @@ SCENARIOS ?= *
 REPEAT ?= 1
 BUSY ?= 0
 LABS ?= 3
+BENCH ?=
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 UNITS = $(PREFIX)/lib/systemd/system
@@ -61,9 +62,9 @@ check: ## formatting and lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-bench: ## side by side with HAProxy and with direct access, on a quiet machine (root)
+bench: ## side by side with HAProxy and with direct access, on a quiet machine; BENCH=--tls (root)
 	@scripts/setup bench
-	cargo run --release -p baton-bench
+	cargo run --release -p baton-bench -- $(BENCH)
 
 # Guests are emulated, so all kernels together take an hour and more. They are Debian's kernels, from the package
 # archive.

@@ -25,6 +25,7 @@ mod saps;
 mod snmp;
 mod statistics;
 mod throughput;
+mod tls;
 mod wrk;
 
 use std::process::ExitCode;
@@ -91,6 +92,11 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.saps {
         report.add(saps::measure(options)?);
+        report.add(machine::load_after()?);
+        return report.write(options);
+    }
+    if options.tls {
+        report.add(tls::measure(options)?);
         report.add(machine::load_after()?);
         return report.write(options);
     }

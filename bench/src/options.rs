@@ -51,6 +51,9 @@ pub(crate) struct Options {
     /// Only measure an I/O server with virtual sockets beside servers that answer themselves
     #[arg(long, conflicts_with = "memory")]
     pub saps: bool,
+    /// Only measure HTTPS that is routed by the name of the server
+    #[arg(long, conflicts_with = "memory")]
+    pub tls: bool,
     /// Sessions at the support site of `--saps`
     #[arg(long, default_value_t = 340, value_parser = clap::value_parser!(u32).range(4..=2000))]
     pub sessions: u32,

@@ -20,6 +20,8 @@ pub(crate) struct Target {
     /// The addresses, which wrk's threads take in turn.
     addresses: &'static [&'static str],
     port: u16,
+    /// The name of the server that wrk wants, by TLS. Without one, wrk speaks plain HTTP.
+    server: Option<&'static str>,
 }
 
 impl Target {
@@ -48,7 +50,31 @@ impl Target {
             name,
             addresses,
             port,
+            server: None,
         }
+    }
+
+    /// The same on the port of HTTPS, where clients want the server of this name.
+    pub const fn tls(
+        name: &'static str,
+        addresses: &'static [&'static str],
+        server: &'static str,
+    ) -> Target {
+        Target {
+            name,
+            addresses,
+            port: 443,
+            server: Some(server),
+        }
+    }
+
+    /// The URL of a page.
+    fn url(self, page: &str) -> String {
+        let (scheme, host) = match self.server {
+            Some(server) => ("https", server),
+            None => ("http", self.addresses[0]),
+        };
+        format!("{scheme}://{host}:{}{page}", self.port)
     }
 }
 
@@ -144,10 +170,7 @@ pub(crate) fn run_on(
     if work.close {
         command.args(["--header", "Connection: close"]);
     }
-    command.arg(format!(
-        "http://{}:{}{first}",
-        target.addresses[0], target.port
-    ));
+    command.arg(target.url(first));
 
     let output = command
         .output()
