@@ -1,0 +1,246 @@
+//! An established connection.
+
+use std::fmt;
+
+use crate::alert::{Alert, Level};
+use crate::direction::Direction;
+use crate::limits::Limits;
+use crate::post_handshake::{KEY_UPDATE_NOT_REQUESTED, Partial, alerted, renegotiation};
+use crate::record::{Content, LONGEST_PLAIN, RecordError, refused};
+use crate::suite::{Suite, Version};
+
+/// A key of TLS 1.3 protects this many records, and is then replaced. RFC 8446, section 5.5, allows AES-GCM about three
+/// times as many.
+const KEY_UPDATE_AFTER: u64 = 1 << 23;
+
+/// A key of TLS 1.2 protects this many records, which are up to 64 TiB. TLS 1.2 cannot replace a key, and says nothing
+/// about how long one may be used. An attacker who saw so many full records could tell them from noise with a
+/// probability of about 2^-42 (RFC 8446, section 5.5, has 2^-57 for 2^24.5 of them, and it grows with the square).
+const TLS12_ENDS_AFTER: u64 = 1 << 32;
+
+/// Whether more can come from the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// More can come.
+    Open,
+    /// The client has sent close_notify: it has said everything. In TLS 1.3 it may still listen.
+    Closed,
+}
+
+/// An established TLS connection, seen from the server. One that another machine goes on with is
+/// [exported](Self::export) here and imported there.
+///
+/// If the client's TCP connection ends before [`receive`](Self::receive) has returned [`Received::Closed`], somebody
+/// may have cut the data short. The caller sees that, and decides what it means.
+pub struct Session {
+    pub(crate) server_name: Option<String>,
+    pub(crate) alpn: Option<Vec<u8>>,
+    pub(crate) receiving: Direction,
+    pub(crate) sending: Direction,
+    pub(crate) partial: Partial,
+    pub(crate) limits: Limits,
+    pub(crate) ends: Ends,
+}
+
+/// Which ends of a session are over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ends {
+    /// The client has sent close_notify.
+    pub(crate) client_closed: bool,
+    /// The client has been sent close_notify.
+    pub(crate) closed: bool,
+    /// A fatal alert was sent or has come. No more is sent or received.
+    pub(crate) failed: bool,
+}
+
+impl Session {
+    /// A session whose handshake has just ended.
+    pub(crate) fn new(
+        (receiving, sending): (Direction, Direction),
+        server_name: Option<String>,
+        alpn: Option<Vec<u8>>,
+    ) -> Self {
+        Self {
+            server_name,
+            alpn,
+            receiving,
+            sending,
+            partial: Partial::default(),
+            limits: Limits::default(),
+            ends: Ends::default(),
+        }
+    }
+
+    /// The name of the server that the client asked for, in lower case.
+    pub fn server_name(&self) -> Option<&str> {
+        self.server_name.as_deref()
+    }
+
+    /// The application protocol that was agreed upon (RFC 7301).
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.alpn.as_deref()
+    }
+
+    /// The cipher suite.
+    pub fn suite(&self) -> Suite {
+        self.sending.suite
+    }
+
+    /// The version of TLS.
+    pub fn version(&self) -> Version {
+        self.suite().version()
+    }
+
+    /// Takes all records that are whole off `input`, and appends their data to `plain`. What the client must be sent in
+    /// return is appended to `output`: the answer to a key update, or the alert that tells of an error.
+    ///
+    /// After close_notify, whatever else comes is thrown away (RFC 8446, section 6.1).
+    ///
+    /// # Errors
+    /// The session has ended, with this error or before. Data of earlier records may have been appended to `plain`.
+    pub fn receive(
+        &mut self,
+        input: &mut Vec<u8>,
+        plain: &mut Vec<u8>,
+        output: &mut Vec<u8>,
+    ) -> Result<Received, RecordError> {
+        if self.ends.failed {
+            input.clear();
+            return Err(RecordError::Ended);
+        }
+        let mut taken = 0;
+        let mut is_asked = false;
+        while !self.ends.client_closed {
+            match self.receive_one(&mut input[taken..], plain, &mut is_asked) {
+                Ok(Some(length)) => taken += length,
+                Ok(None) => break,
+                Err(error) => {
+                    input.clear();
+                    self.fail(error, output);
+                    return Err(error);
+                }
+            }
+        }
+        if is_asked {
+            self.update_key(output); // once, whatever was asked (RFC 8446, section 4.6.3)
+        }
+        match self.ends.client_closed {
+            true => {
+                input.clear();
+                Ok(Received::Closed)
+            }
+            false => {
+                input.drain(..taken);
+                Ok(Received::Open)
+            }
+        }
+    }
+
+    /// Takes one record, if it is whole. Returns its length.
+    fn receive_one(
+        &mut self,
+        input: &mut [u8],
+        plain: &mut Vec<u8>,
+        is_asked: &mut bool,
+    ) -> Result<Option<usize>, RecordError> {
+        let Some(length) = self.receiving.whole(input)? else {
+            return Ok(None);
+        };
+        let is_tls13 = self.version() == Version::Tls13;
+        let (content, bytes) = self.receiving.open(&mut input[..length])?;
+        if content != Content::Handshake && !self.partial.is_none() {
+            return Err(refused(
+                Alert::UNEXPECTED_MESSAGE,
+                "it came amid the parts of a handshake message",
+            ));
+        }
+        match content {
+            Content::Data if bytes.is_empty() => self.limits.empty()?,
+            Content::Data => {
+                plain.extend(bytes);
+                self.limits.data();
+            }
+            Content::Alert => self.ends.client_closed = alerted(bytes, is_tls13, &mut self.limits)?,
+            Content::Handshake if is_tls13 => {
+                if let Some(asks) = self.partial.take(bytes)? {
+                    self.limits.key_update()?;
+                    self.receiving.update();
+                    *is_asked |= asks;
+                }
+            }
+            Content::Handshake => return Err(renegotiation(bytes)),
+        }
+        Ok(Some(length))
+    }
+
+    /// Appends records with this data, of at most [`LONGEST_PLAIN`] bytes each. No data makes no record.
+    ///
+    /// # Errors
+    /// [`RecordError::Ended`], and nothing is sent; or [`RecordError::Exhausted`], and the data may be sent in part.
+    pub fn send(&mut self, plain: &[u8], output: &mut Vec<u8>) -> Result<(), RecordError> {
+        if self.is_over() {
+            return Err(RecordError::Ended);
+        }
+        for part in plain.chunks(LONGEST_PLAIN) {
+            match self.version() {
+                Version::Tls13 if self.sending.sequence >= KEY_UPDATE_AFTER => {
+                    self.update_key(output)
+                }
+                Version::Tls12 if self.sending.sequence >= TLS12_ENDS_AFTER => {
+                    self.close(output);
+                    return Err(RecordError::Exhausted);
+                }
+                _ => {}
+            }
+            self.sending.seal(Content::Data, part, output);
+        }
+        Ok(())
+    }
+
+    /// Appends close_notify: everything has been said. Nothing can be sent after it, but data can still be received.
+    pub fn close(&mut self, output: &mut Vec<u8>) {
+        if !self.is_over() {
+            let message = Alert::CLOSE_NOTIFY.message(Level::Warning);
+            self.sending.seal(Content::Alert, &message, output);
+            self.ends.closed = true;
+        }
+    }
+
+    /// Appends a KeyUpdate, and goes on with the next key for what is sent (RFC 8446, section 4.6.3). That happens by
+    /// itself before a key has protected too many records. TLS 1.2 has nothing like it, so there nothing happens.
+    pub fn update_key(&mut self, output: &mut Vec<u8>) {
+        if !self.is_over() && self.version() == Version::Tls13 {
+            self.sending
+                .seal(Content::Handshake, &KEY_UPDATE_NOT_REQUESTED, output);
+            self.sending.update();
+        }
+    }
+
+    /// Ends the session because of an error, and tells the client unless the client has told it.
+    pub(crate) fn fail(&mut self, error: RecordError, output: &mut Vec<u8>) {
+        if let RecordError::Refused { alert, .. } = error
+            && !self.is_over()
+        {
+            self.sending
+                .seal(Content::Alert, &alert.message(Level::Fatal), output);
+        }
+        self.ends.failed = true;
+    }
+
+    /// Whether nothing more may be sent.
+    fn is_over(&self) -> bool {
+        self.ends.closed || self.ends.failed
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("server_name", &self.server_name)
+            .field("alpn", &self.alpn.as_deref().map(String::from_utf8_lossy))
+            .field("receiving", &self.receiving)
+            .field("sending", &self.sending)
+            .field("ends", &self.ends)
+            .finish_non_exhaustive()
+    }
+}
