@@ -1,6 +1,13 @@
 //! `baton check`: what is wrong with a configuration, where, and what to do.
 
-use std::{path::PathBuf, process::ExitCode};
+mod certificates;
+
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::SystemTime,
+};
 
 use anyhow::Result;
 use baton_config::{Config, Error};
@@ -25,6 +32,14 @@ impl Check {
                 }
                 let config = &loaded.config;
                 check_routes(&config.services)?;
+                let directory = self.file.parent().unwrap_or(Path::new(""));
+                let found = certificates::look(config, directory, SystemTime::now());
+                for warning in &found.warnings {
+                    println!("warning: {warning}");
+                }
+                if !found.errors.is_empty() {
+                    return Ok(self.fail(&found.errors));
+                }
                 println!(
                     "{}: good: {} connection server(s), {} data server(s), {} service(s)",
                     self.file.display(),
@@ -34,14 +49,17 @@ impl Check {
                 );
                 Ok(ExitCode::SUCCESS)
             }
-            Err(Error::Invalid(findings)) => {
-                for finding in &findings {
-                    eprintln!("error: {finding}");
-                }
-                eprintln!("{}: {} error(s)", self.file.display(), findings.len());
-                Ok(ExitCode::FAILURE)
-            }
+            Err(Error::Invalid(findings)) => Ok(self.fail(&findings)),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Prints errors in the file, or in those that it names.
+    fn fail(&self, errors: &[impl Display]) -> ExitCode {
+        for error in errors {
+            eprintln!("error: {error}");
+        }
+        eprintln!("{}: {} error(s)", self.file.display(), errors.len());
+        ExitCode::FAILURE
     }
 }

@@ -19,6 +19,7 @@ mod redsocks;
 mod reload;
 mod status;
 mod teardown;
+mod tls_agent;
 mod top;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -62,6 +63,9 @@ pub enum Verb {
     /// On a client's host: send packets directly to data servers; connections still begin at the connection server
     #[command(subcommand)]
     ClientAgent(client_agent::ClientAgent),
+    /// Speak TLS in place of this data server's servers: the daemon runs it
+    #[command(hide = true)]
+    TlsAgent(tls_agent::TlsAgentVerb),
     /// Show the whole idea on this machine: raise a small cluster, send requests, tell what happened
     Demo(demo::Demo),
     /// A whole cluster on this machine, in network namespaces
@@ -96,6 +100,7 @@ impl Verb {
             Verb::RedSocks(verb) => verb.run(),
             Verb::Redirector(verb) => verb.run(),
             Verb::ClientAgent(verb) => verb.run(),
+            Verb::TlsAgent(verb) => verb.run(),
             Verb::Demo(verb) => verb.run(),
             Verb::Lab(command) => Ok(baton_lab::cli::run(command)?),
         }

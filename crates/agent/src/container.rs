@@ -13,20 +13,15 @@
 //! themselves carry another mark ([`SOCKET_MARK`]), by which the program knows them. No routing rule exists for that
 //! mark.
 
-use std::io;
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use baton_net::{Error, Result};
-use socket2::{Domain, Socket, Type};
 
 use crate::listener::Listener;
 use crate::relay::{Counters, Relay};
 
 pub use crate::server::SOCKET_MARK;
-
-/// This many connections may wait to be accepted, if net.core.somaxconn allows it.
-const BACKLOG: i32 = 4096;
 
 /// Makes a relay in place of a server that is in a container: it listens at `service`, where clients go, and will relay
 /// to `server`. This host need not have the cluster address yet.
@@ -38,15 +33,7 @@ pub fn relay(
     server: SocketAddrV4,
     counters: Arc<Counters>,
 ) -> Result<Relay> {
-    let listen = || -> io::Result<Listener> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None)?;
-        socket.set_freebind_v4(true)?;
-        socket.set_reuse_address(true)?;
-        socket.bind(&SocketAddr::V4(service).into())?;
-        socket.listen(BACKLOG)?;
-        Listener::adopt(socket.into())
-    };
-    let listener = listen().map_err(Error::system(format!(
+    let listener = Listener::at(service).map_err(Error::system(format!(
         "listen at {service} for the relay to {server}"
     )))?;
     Ok(Relay::to_container(listener, server, counters))

@@ -6,6 +6,7 @@
 //! | the server is in a container, in another network namespace | [`container`] |
 //! | another data server died, or drains, in the middle of a response | [`resume`] |
 //! | one packet does not say whose a request is, or where it ends | [`reader`] |
+//! | clients speak TLS, and the server does not | [`terminate`] |
 //!
 //! In each case the connection is adopted into a listener of the agent's. The reader has it until it knows where its
 //! request goes. The others join it to a second connection, to the server. The server sees the client's own address,
@@ -24,14 +25,17 @@
 
 mod client;
 pub mod container;
+mod http;
 mod listener;
 mod pass;
 pub mod position;
+mod privileges;
 pub mod reader;
 pub mod relay;
 pub mod resume;
 mod routing;
 mod server;
+pub mod terminate;
 
 pub use client::{Ends, Services};
 pub use routing::Routing;

@@ -12,6 +12,7 @@ pub mod pool;
 pub mod protocol;
 pub mod relay_to;
 pub mod route;
+pub mod terminate;
 pub mod weights;
 
 use std::num::NonZeroU16;
@@ -25,6 +26,7 @@ use crate::service::pool::Pool;
 use crate::service::protocol::{ClientProtocol, UnknownName};
 use crate::service::relay_to::RelayTo;
 use crate::service::route::Route;
+use crate::service::terminate::Terminate;
 use crate::service::weights::Weights;
 use crate::values::address::ClusterAddress;
 use crate::values::members::Members;
@@ -63,6 +65,8 @@ pub struct Service {
     pub large: Option<Large>,
     /// What clients speak.
     pub protocol: ClientProtocol,
+    /// How data servers speak TLS in place of their local servers. `None`: these do it themselves, or clients speak HTTP.
+    pub terminate: Option<Terminate>,
     /// What becomes of a TLS connection that no route takes.
     pub unknown_name: UnknownName,
     /// When a connection is split off to its data server.

@@ -246,6 +246,11 @@ pub fn run_before_servers() -> io::Result<()> {
     renice(-10)
 }
 
+/// Gives this thread the priority of servers, which a process loses that a daemon has started.
+pub fn run_beside_servers() -> io::Result<()> {
+    renice(0)
+}
+
 fn renice(nice: i32) -> io::Result<()> {
     // SAFETY: no pointers; on Linux 0 means the calling thread.
     if unsafe { nix::libc::setpriority(nix::libc::PRIO_PROCESS, 0, nice) } == 0 {

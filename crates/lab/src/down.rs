@@ -3,15 +3,22 @@
 use std::path::Path;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 use crate::cgroup;
 use crate::error::{Doing, Error, Result};
 use crate::file::LabName;
+use crate::netns::Namespace;
 use crate::process::{self, Process};
 use crate::state::{self, Lock, State};
 
 /// The time between SIGTERM and SIGKILL for a process. A node takes its programs away in this time, which is
 /// slow on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A process that was killed is gone within this time.
+const GONE: Duration = Duration::from_secs(5);
 
 /// The result of taking a lab down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +63,8 @@ pub(crate) fn take_down(state: &State) -> Result<Vec<String>> {
             .partition(|one| one.start.thing == "node");
         errors.extend(process::end(&nodes, PATIENCE));
         errors.extend(process::end(&others, PATIENCE));
+        let living = state.namespaces.iter().filter(|one| one.exists());
+        living.for_each(end_tls_agents);
         for pins in &state.pins {
             match remove_pins(pins) {
                 Ok(0) => {}
@@ -99,6 +108,20 @@ pub(crate) fn take_down(state: &State) -> Result<Vec<String>> {
     let directory = state::directory(&state.lab);
     std::fs::remove_dir_all(&directory).doing(|| format!("remove {}", directory.display()))?;
     Ok(warnings)
+}
+
+/// Ends the TLS agents in a host. The daemon that has started one ends it, unless the daemon was killed.
+fn end_tls_agents(namespace: &Namespace) {
+    let is_agent = |pid: &u32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.split(|&byte| byte == 0).nth(1) == Some(b"tls-agent")
+    };
+    let agents = || namespace.processes().into_iter().filter(is_agent);
+    for pid in agents() {
+        // It may have ended meanwhile.
+        let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
+    }
+    process::wait_until(GONE, || agents().next().is_none());
 }
 
 /// Removes a directory of pins with everything below it, and returns the number of pins.

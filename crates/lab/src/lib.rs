@@ -28,6 +28,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod certificates;
 mod cgroup;
 pub mod cli;
 mod clock;

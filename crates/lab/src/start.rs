@@ -7,7 +7,7 @@ use crate::error::{Doing, Result};
 use crate::file::{Host, Lab, Program, Server, Thing};
 use crate::netns::Namespace;
 use crate::process::{Process, Start};
-use crate::{cgroup, clock, config, servers, state, tool};
+use crate::{certificates, cgroup, clock, config, servers, state, tool};
 
 /// A command that enters a host. The caller adds the program to run there. The command becomes that
 /// program, so its pid, standard streams and exit status are the program's own.
@@ -42,6 +42,7 @@ pub(crate) fn prepare(
     let (words, leftovers) = match thing {
         Thing::Node => {
             config::write(lab, host, key)?;
+            certificates::put(lab, &directory)?;
             (
                 node_words(lab, host, baton),
                 vec![directory.join("control.sock")],

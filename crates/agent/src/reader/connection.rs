@@ -15,14 +15,14 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::answer::{self, Answer};
-use super::asked::{Asked, Protocol};
 use super::delivery::{Outcome, SOON, given_up, see_received, send};
 use super::keeping::Given;
 use super::program::{Program, Served};
 use super::store::Store;
-use super::verdict::{Extent, LONGEST, Verdict, hide_http2, judge, judge_tls, requests};
 use crate::client::Ends;
+use crate::http::answer::{self, Answer};
+use crate::http::asked::{Asked, Protocol};
+use crate::http::verdict::{Extent, LONGEST, Verdict, hide_http2, judge, judge_tls, requests};
 use crate::position;
 
 /// The program has to let a connection go on within this time. After that the agent answers.

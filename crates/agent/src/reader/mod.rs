@@ -15,14 +15,11 @@
 //! socket has it; if the agent's process ends before, the next process does so (`store`). The server reads the request
 //! as its client wrote it, and answers it directly.
 
-mod answer;
-mod asked;
 mod connection;
 mod delivery;
 mod keeping;
 mod program;
 mod store;
-mod verdict;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,12 +29,12 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-pub use self::asked::{Asked, Protocol};
 use self::connection::read;
 use self::delivery::{Outcome, see_left};
 pub use self::program::{Lead, Program, Route, Served};
 pub use self::store::Store;
 use crate::client::{Ends, Services};
+pub use crate::http::asked::{Asked, Protocol};
 use crate::listener::Listener;
 
 /// Receive buffer of the agent's sockets, bytes. Linux doubles it, and uses between half and nine tenths of that for

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use baton_abi::{Door, HaveRead, Kept, TcbKey};
 
-use super::asked::{Asked, Protocol};
+use crate::http::asked::{Asked, Protocol};
 
 /// Where a request goes, by this node's routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

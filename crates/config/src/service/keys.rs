@@ -2,6 +2,7 @@
 
 use std::iter;
 use std::num::NonZeroU16;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use toml::Spanned;
@@ -13,6 +14,7 @@ use crate::reading::value::{list, plain, text, value};
 use crate::service::policy::Policy;
 use crate::service::protocol::{ClientProtocol, UnknownName};
 use crate::service::relay_to::RelayTo;
+use crate::service::terminate::{self, Terminate, TlsMode};
 use crate::service::weights::Weights;
 use crate::service::{Handover, Service, Split, health, large, overflow, pool, route};
 use crate::values::address::ClusterAddress;
@@ -72,6 +74,16 @@ keys! {
         /// With "tls", what becomes of a connection that no route takes: "serve", by the nodes above, or "refuse", with
         /// the alert unrecognized_name.
         unknown_name: UnknownName = text, default "serve", example "refuse";
+        /// With protocol = "tls", who speaks TLS to the clients: "pass", the servers on the data servers, which have the
+        /// keys, or "terminate", each data server's own agent, which speaks HTTP/1 to the server there. docs/https.md
+        /// says more.
+        tls: TlsMode = text, default "pass", example "terminate";
+        /// With "terminate": files (PEM), each with a certificate, those that lead from it to a root, and its private
+        /// key (mode 0600). The name that a client wants decides between them; the first is for all other clients.
+        /// Paths begin at the directory of this file. The files are read at each reload (`baton reload`).
+        certificates: Vec<Spanned<PathBuf>> = list(value(terminate::path)), example ["www.example.org.pem"];
+        /// With "terminate": the port at which the servers listen for HTTP, at the cluster address or at all addresses.
+        server_port: NonZeroU16 = number(1..=u16::MAX), default 80, example 8080;
         /// When the connection is split off to its data server: "request", when the client's first bytes arrive, or
         /// "ack", at the end of the handshake, for protocols in which the server speaks first. With "ack" no request is
         /// known yet, so there are no routes, and neither "path" nor "lard".
@@ -171,6 +183,15 @@ impl Keys {
             relay_to: self.relay_to.value()?,
             overflow: overflow.filter(|_| policy == Policy::Overflow),
             protocol: self.protocol.value()?,
+            terminate: match self.tls.value()? {
+                TlsMode::Pass => None,
+                TlsMode::Terminate => Some(Terminate {
+                    certificates: (self.certificates.value()?.into_iter())
+                        .map(Spanned::into_inner)
+                        .collect(),
+                    server_port: self.server_port.value()?,
+                }),
+            },
             unknown_name: self.unknown_name.value()?,
             split: self.split.value()?,
             handover: self.handover.value()?,

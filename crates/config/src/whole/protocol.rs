@@ -5,6 +5,7 @@ use crate::reading::report::Report;
 use crate::service::health::Kind;
 use crate::service::keys::Keys;
 use crate::service::protocol::{ClientProtocol, UnknownName};
+use crate::service::terminate::TlsMode;
 use crate::service::{Handover, Split};
 
 /// Reports keys of a service that have no meaning for what its clients speak.
@@ -66,11 +67,58 @@ fn not_of_tls(report: &mut Report<'_>, service: &Keys) {
         let what = "TLS clients speak first, and split = \"ack\" is for servers that do";
         report.error(service.at.clone(), what, "remove split");
     }
-    if service.health.get().and_then(|health| health.kind.get()) == Some(&Kind::Http) {
+    let is_terminated = service.tls.get() == Some(&TlsMode::Terminate);
+    if !is_terminated
+        && service.health.get().and_then(|health| health.kind.get()) == Some(&Kind::Http)
+    {
         report.error(
             service.at.clone(),
             "the health check of kind \"http\" does not speak TLS, as the servers of this service do",
             "choose kind = \"tcp\"",
+        );
+    }
+    if is_terminated {
+        terminates(report, service);
+        return;
+    }
+    for (key, place) in [
+        ("certificates", service.certificates.span()),
+        ("server_port", service.server_port.span()),
+    ] {
+        let Some(place) = place else { continue };
+        report.error(
+            place,
+            format!("{key} is for tls = \"terminate\", and here the servers speak TLS themselves"),
+            "remove it, or add tls = \"terminate\" to the service",
+        );
+    }
+}
+
+/// Reports what is missing where agents speak TLS, and what they cannot do.
+fn terminates(report: &mut Report<'_>, service: &Keys) {
+    if service.certificates.items().is_empty() && !service.certificates.is_wrong() {
+        report.error(
+            service.tls.span(),
+            "tls = \"terminate\" needs certificates",
+            "add certificates = [\"…\"], PEM files with a certificate and its private key",
+        );
+    }
+    let is_own_port = service
+        .port
+        .get()
+        .is_some_and(|port| service.server_port.get() == Some(port));
+    if is_own_port {
+        report.error(
+            service.server_port.span().or(service.tls.span()),
+            "the servers cannot listen at the service's own port, where the agents speak TLS",
+            "give server_port the port at which the servers listen for HTTP",
+        );
+    }
+    if let Some(place) = service.relay_to.span() {
+        report.error(
+            place,
+            "relay_to does not go together with tls = \"terminate\"",
+            "publish the container's port at the cluster address of its node, and remove relay_to",
         );
     }
 }
@@ -78,8 +126,16 @@ fn not_of_tls(report: &mut Report<'_>, service: &Keys) {
 fn only_for_tls(report: &mut Report<'_>, service: &Keys) {
     let of_routes = service.route.iter().filter_map(|route| route.alpn.span());
     let places = of_routes.map(|place| ("alpn", place));
-    let unknown_name = service.unknown_name.span();
-    for (key, place) in places.chain(unknown_name.map(|place| ("unknown_name", place))) {
+    let of_service = [
+        ("unknown_name", service.unknown_name.span()),
+        ("tls", service.tls.span()),
+        ("certificates", service.certificates.span()),
+        ("server_port", service.server_port.span()),
+    ];
+    let of_service = of_service
+        .into_iter()
+        .filter_map(|(key, place)| Some((key, place?)));
+    for (key, place) in places.chain(of_service) {
         report.error(
             place,
             format!("{key} is about TLS, and clients of this service speak HTTP"),

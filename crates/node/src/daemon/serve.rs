@@ -130,6 +130,9 @@ impl Daemon {
         let pins = Pins::new(&self.local.config.local.bpf_dir);
         let socket = control::socket_path(&self.local.config);
         self.dataplane.release();
+        if let Some(server) = &self.data_server {
+            server.tls_agent.end().await;
+        }
         take_back(&mut self.host, &pins, &socket).await
     }
 

@@ -1,6 +1,9 @@
 //! Setting a node up, at the start and again with another configuration.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    path::Path,
+};
 
 use anyhow::Result;
 use baton_agent::Routing;
@@ -11,7 +14,7 @@ use tracing::{info, warn};
 
 use crate::{
     daemon::Daemon,
-    data_server::{agent, mptcp_relay},
+    data_server::{agent, mptcp_relay, tls_agent},
     metrics,
     network::{announcer, next_hops},
     operator::control,
@@ -95,6 +98,7 @@ impl Daemon {
         let now = self.now();
         if self.local.me.roles.is_ds() {
             self.relay_to_containers().await?;
+            self.speak_tls().await?;
         }
         let config = &self.local.config;
         let roles = self.local.me.roles;
@@ -223,6 +227,25 @@ impl Daemon {
         let now = self.now();
         self.dispatcher
             .follow(now, &self.local, &self.peers.membership)
+    }
+
+    /// Has the TLS agent serve the services of this data server whose servers speak no TLS. It listens before the
+    /// programs bring it connections.
+    async fn speak_tls(&mut self) -> Result<()> {
+        let held = self
+            .deconfigured
+            .held(&self.local.config, &self.local.me.name)?;
+        let directory = self.local.file.parent().unwrap_or(Path::new(""));
+        let wanted: Vec<_> = (held.iter())
+            .filter_map(|(at, service)| tls_agent::settings(*at, service, directory))
+            .collect();
+        if !wanted.is_empty() {
+            Routing::default().prepare(&mut self.host).await?;
+        }
+        match &self.data_server {
+            Some(server) => server.tls_agent.serve(wanted).await,
+            None => Ok(()),
+        }
     }
 
     /// Follows the health and the large files of this data server's services. Health checks go to the cluster

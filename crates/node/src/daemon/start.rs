@@ -21,7 +21,7 @@ use crate::{
     },
     data_server::{
         DataServer, current_rules::CurrentRules, deconfigured::Deconfigured,
-        door_tallies::DoorTallies, health_checks::Checks,
+        door_tallies::DoorTallies, health_checks::Checks, tls_agent::TlsAgent,
     },
     dispatcher::server::Dispatcher,
     large_files::LargeFiles,
@@ -116,8 +116,10 @@ impl Daemon {
         let migrations = Migrations::start(&dataplane, &local, leftovers.clone())?;
         let roles = local.me.roles;
         let connection_server = leftovers.map(ConnectionServer::begin).transpose()?;
-        let data_server = (roles.is_ds())
-            .then(|| DataServer::new(Checks::new(verdict_sender, local.interface_names())));
+        let data_server = (roles.is_ds()).then(|| {
+            let checks = Checks::new(verdict_sender, local.interface_names());
+            DataServer::new(checks, TlsAgent::start(&local.config.local.run_dir))
+        });
         let orphans = (dataplane.as_connection_server())
             .map(baton_dataplane::ConnectionServer::orphans)
             .transpose()?;

@@ -33,9 +33,12 @@ pub struct CheckResult {
     pub health: Health,
 }
 
+/// The check of one service, with the address of the server that it asks, and the task that does it.
+type Running = (Option<(SocketAddrV4, Check)>, Option<OwnedTask>);
+
 /// The checks that run, and their last verdicts.
 pub struct Checks {
-    running: HashMap<SocketAddrV4, (Option<Check>, Option<OwnedTask>)>,
+    running: HashMap<SocketAddrV4, Running>,
     verdicts: HashMap<SocketAddrV4, Health>,
     report: mpsc::Sender<CheckResult>,
     /// The interfaces by which clients' packets may come in.
@@ -62,7 +65,7 @@ impl Checks {
         let mut before = std::mem::take(&mut self.running);
         for (address, service) in services {
             let running = match before.remove(&address) {
-                Some((check, task)) if check == service.health => (check, task),
+                Some((check, task)) if check == wanted(address, service) => (check, task),
                 _ => self.start(address, service),
             };
             self.running.insert(address, running);
@@ -88,18 +91,14 @@ impl Checks {
             .unwrap_or(Health::Unknown)
     }
 
-    fn start(
-        &mut self,
-        address: SocketAddrV4,
-        service: &Service,
-    ) -> (Option<Check>, Option<OwnedTask>) {
-        let Some(check) = service.health.clone() else {
+    fn start(&mut self, address: SocketAddrV4, service: &Service) -> Running {
+        let Some((server, check)) = wanted(address, service) else {
             // Without a configured check the server is taken to be healthy.
             self.verdicts.insert(address, Health::Passing);
             return (None, None);
         };
         let task = OwnedTask::spawn(run(
-            address,
+            (address, server),
             service.name.to_string(),
             check.clone(),
             self.interfaces.clone(),
@@ -108,8 +107,15 @@ impl Checks {
                 .clone(),
             self.report.clone(),
         ));
-        (Some(check), Some(task))
+        (Some((server, check)), Some(task))
     }
+}
+
+/// The check of a service and the address of the server that it asks, which may be behind this data server's TLS agent.
+fn wanted(address: SocketAddrV4, service: &Service) -> Option<(SocketAddrV4, Check)> {
+    let port = (service.terminate.as_ref()).map_or(address.port(), |one| one.server_port.get());
+    let check = service.health.clone()?;
+    Some((SocketAddrV4::new(*address.ip(), port), check))
 }
 
 /// While a probe is under way the clock is looked at this often, because a server's silence counts only while this
@@ -140,11 +146,11 @@ async fn found(under_way: &mut Option<UnderWay>) -> (health::Probe, Result<(), R
     }
 }
 
-/// Checks one service until its task is aborted or `report` is closed. The cluster address is local on a data server,
+/// Checks one service, whose address is `target`, by asking `server` until its task is aborted or `report` is closed. The cluster address is local on a data server,
 /// so the probe finds the server whether it listens at that address or at all addresses. The answer of a server outside
 /// this network namespace does not count, because it could not adopt connections.
 async fn run(
-    target: SocketAddrV4,
+    (target, server): (SocketAddrV4, SocketAddrV4),
     name: String,
     check: Check,
     interfaces: Vec<String>,
@@ -153,7 +159,7 @@ async fn run(
 ) {
     let wanted = match &check.probe {
         Wanted::Tcp => Probe::Tcp,
-        Wanted::Http(path) => match Get::new(path.as_str(), SocketAddr::V4(target)) {
+        Wanted::Http(path) => match Get::new(path.as_str(), SocketAddr::V4(server)) {
             Some(get) => Probe::Http(get),
             None => {
                 warn!(
@@ -197,7 +203,7 @@ async fn run(
                         let reason = format!("{what}: `baton doctor` says what to do");
                         health.handle_result(now, id, Err(reason));
                     }
-                    None => under_way = Some(UnderWay::begin(id, target, wanted.clone())),
+                    None => under_way = Some(UnderWay::begin(id, server, wanted.clone())),
                 },
                 Action::Abandon(_) => under_way = None,
                 Action::Verdict { health, reason } => {

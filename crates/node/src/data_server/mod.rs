@@ -13,10 +13,11 @@ pub mod empty_ack;
 pub mod health_checks;
 pub mod idle_handover;
 pub mod mptcp_relay;
+pub mod tls_agent;
 
 use baton_net::Connections;
 
-use self::{containers::Containers, health_checks::Checks};
+use self::{containers::Containers, health_checks::Checks, tls_agent::TlsAgent};
 
 /// What the daemon of a data server has besides what every daemon has.
 pub struct DataServer {
@@ -28,18 +29,21 @@ pub struct DataServer {
     pub agent: Option<agent::Running>,
     /// The relays to servers in containers.
     pub containers: Containers,
+    /// The process that speaks TLS in place of servers.
+    pub tls_agent: TlsAgent,
     /// The number of connections that each service has here, as counted last.
     pub connections: Connections,
 }
 
 impl DataServer {
     /// Makes the state of a data server on which only the checks are set up.
-    pub fn new(checks: Checks) -> Self {
+    pub fn new(checks: Checks, tls_agent: TlsAgent) -> Self {
         Self {
             checks,
             relay: None,
             agent: None,
             containers: Containers::default(),
+            tls_agent,
             connections: Connections::default(),
         }
     }

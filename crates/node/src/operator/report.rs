@@ -70,6 +70,12 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     for (name, value) in reader.into_iter().chain(daemon.resume.counts.get()) {
         counters.insert(name.into(), value);
     }
+    for (name, value) in of_ds
+        .map(|server| server.tls_agent.counts())
+        .unwrap_or_default()
+    {
+        counters.insert(name, value);
+    }
     let stale = daemon.dataplane.stale_senders()?;
     Ok(Status {
         node: local.me.name.to_string(),

@@ -19,7 +19,7 @@ const LINGERS_AT_MOST: Duration = Duration::from_secs(30);
 
 /// Why the agent answers a request itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// Servers do not understand the request, or do not all understand it in the same way.
     Bad,
     /// The head of the request did not end in time.
@@ -63,7 +63,8 @@ impl Answer {
         }
     }
 
-    fn response(self) -> String {
+    /// The answer as a response of HTTP/1.
+    pub(crate) fn response(self) -> String {
         let status = self.status();
         let length = status.len() + 1;
         let again = match self {
@@ -76,7 +77,7 @@ impl Answer {
     }
 
     /// Sends this answer, and ends the connection.
-    pub async fn give(self, mut client: TcpStream, protocol: Protocol) -> io::Result<()> {
+    pub(crate) async fn give(self, mut client: TcpStream, protocol: Protocol) -> io::Result<()> {
         timeout(LINGERS, client.write_all(&self.bytes(protocol))).await??;
         end(client).await
     }
@@ -91,7 +92,7 @@ fn fatal(description: u8) -> [u8; 7] {
 
 /// Ends the connection in stages (RFC 9112, section 9.6), because a RST could destroy the answer before a client that
 /// is still sending has read it.
-pub(super) async fn end(mut client: TcpStream) -> io::Result<()> {
+pub(crate) async fn end(mut client: TcpStream) -> io::Result<()> {
     SockRef::from(&client).shutdown(Shutdown::Write)?;
     // The buffer is small, because very many connections may have one at once.
     let mut nothing = [0; 4096];

@@ -2,13 +2,13 @@
 
 use baton_abi::READ_BYTES_MOST;
 use baton_core::rules::{Body, ClientHello, Request, head_length};
-use httparse::{Status, parse_chunk_size};
 
 use super::answer::Answer;
 use super::asked::Asked;
+use super::body::Body as Chunked;
 
 /// The longest head, bytes. The program does not let more through.
-pub(super) const LONGEST: usize = READ_BYTES_MOST as usize;
+pub(crate) const LONGEST: usize = READ_BYTES_MOST as usize;
 
 /// A body of this many bytes or more is large: sequence numbers of 32 bits do not say well where it ends.
 const LARGE_BODY: u64 = 1 << 30;
@@ -18,7 +18,7 @@ const ENDLESS: u64 = 1 << 62;
 
 /// Where a body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(crate) enum Extent {
     /// The body has this many bytes.
     Bytes(u32),
     /// The body has this many bytes, too many for sequence numbers. Whoever follows the body counts them.
@@ -29,7 +29,7 @@ pub(super) enum Extent {
 
 /// What is to be done with a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// The head is not whole yet.
     Wait,
     /// The request goes to the data server that answers for it.
@@ -46,7 +46,7 @@ pub(super) enum Verdict {
 }
 
 /// Decides about the request that begins with `text`.
-pub(super) fn judge(text: &[u8]) -> Verdict {
+pub(crate) fn judge(text: &[u8]) -> Verdict {
     let Some(length) = head_length(text) else {
         return if text.len() >= LONGEST {
             Verdict::Answer(Answer::TooLarge)
@@ -76,7 +76,7 @@ pub(super) fn judge(text: &[u8]) -> Verdict {
 
 /// Decides about the TLS connection that begins with `text`. All of `text` counts as its head, and whatever follows as
 /// a body without an end.
-pub(super) fn judge_tls(text: &[u8]) -> Verdict {
+pub(crate) fn judge_tls(text: &[u8]) -> Verdict {
     match ClientHello::read(text) {
         Some(hello) => Verdict::Give {
             asked: Asked::Tls(hello),
@@ -90,7 +90,7 @@ pub(super) fn judge_tls(text: &[u8]) -> Verdict {
 
 /// Hides from the server that this head asks for HTTP/2 (RFC 7540, 3.2), so that no client leaves HTTP/1 for a protocol
 /// whose requests nobody here reads. The length of the head stays the same.
-pub(super) fn hide_http2(head: &mut [u8]) {
+pub(crate) fn hide_http2(head: &mut [u8]) {
     const NAME: &[u8] = b"upgrade:";
     const HTTP2: &[u8] = b"h2c";
     for line in head.split_mut(|&byte| byte == b'\n') {
@@ -111,7 +111,7 @@ pub(super) fn hide_http2(head: &mut [u8]) {
 /// Splits the text into its requests and what is behind the last whole one. The program judges each request by the
 /// frame that it begins. In the same way it judges a body that it has to follow, so such a body begins a part of its
 /// own. No part reaches into the next request: a connection may go on with that one, and without what is before it.
-pub(super) fn requests(mut text: &[u8]) -> Vec<&[u8]> {
+pub(crate) fn requests(mut text: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     while !text.is_empty() {
         let (length, followed) = match judge(text) {
@@ -139,31 +139,9 @@ pub(super) fn requests(mut text: &[u8]) -> Vec<&[u8]> {
 
 /// The length of the chunked body that begins here (RFC 9112, 7.1). `None`: it does not end here, or it is no such body.
 fn chunks_length(text: &[u8]) -> Option<usize> {
-    const LINE_END: &[u8] = b"\r\n";
-    let mut at = 0;
-    loop {
-        let Ok(Status::Complete((line, size))) = parse_chunk_size(text.get(at..)?) else {
-            return None;
-        };
-        at += line;
-        if size == 0 {
-            break;
-        }
-        at = at.checked_add(usize::try_from(size).ok()?)?;
-        at += text
-            .get(at..)?
-            .starts_with(LINE_END)
-            .then_some(LINE_END.len())?;
-    }
-    // Trailer lines, and the empty line behind them.
-    loop {
-        let line = text.get(at..)?;
-        let length = 1 + line.iter().position(|&byte| byte == b'\n')?;
-        at += length;
-        if &line[..length] == LINE_END {
-            return Some(at);
-        }
-    }
+    let mut chunks = Chunked::chunked();
+    let length = chunks.follow(text).ok()?;
+    chunks.is_whole().then_some(length)
 }
 
 #[cfg(test)]

@@ -1,0 +1,34 @@
+//! `baton tls-agent`: what the daemon runs to speak TLS in place of servers.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Result;
+use baton_dataplane::sys;
+use clap::Args;
+use tracing::warn;
+use tracing_subscriber::EnvFilter;
+
+/// The place where the process is found.
+#[derive(Args)]
+pub struct TlsAgentVerb {
+    /// The socket at which a successor finds this process
+    socket: PathBuf,
+}
+
+impl TlsAgentVerb {
+    /// Runs the process to its end.
+    pub fn run(self) -> Result<ExitCode> {
+        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(false)
+            .with_target(false)
+            .init();
+        if let Err(error) = sys::run_beside_servers() {
+            warn!("the TLS agent runs with the daemon's priority: {error}");
+        }
+        baton_agent::terminate::process::run(&self.socket)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,27 @@
+//! The privileges of a process that talks to strangers.
+
+use std::io;
+
+use caps::{CapSet, Capability, CapsHashSet};
+
+/// What connections to servers need: a client's address as their own and a mark (CAP_NET_ADMIN), and ports below 1024,
+/// also to listen at (CAP_NET_BIND_SERVICE).
+const NEEDED: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capability::CAP_NET_BIND_SERVICE];
+
+/// Gives up all capabilities but those, for good, and leaves no memory in core dumps. Must be called while the process
+/// has one thread, because each thread has capabilities of its own.
+pub(crate) fn reduce() -> io::Result<()> {
+    nix::sys::prctl::set_no_new_privs()?;
+    nix::sys::prctl::set_dumpable(false)?;
+    let had = caps::read(None, CapSet::Permitted).map_err(io::Error::other)?;
+    let kept: CapsHashSet = NEEDED.into_iter().filter(|one| had.contains(one)).collect();
+    let none = CapsHashSet::new();
+    for (set, rest) in [
+        (CapSet::Inheritable, &none),
+        (CapSet::Effective, &kept),
+        (CapSet::Permitted, &kept),
+    ] {
+        caps::set(None, set, rest).map_err(io::Error::other)?;
+    }
+    Ok(())
+}

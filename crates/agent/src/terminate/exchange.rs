@@ -1,0 +1,347 @@
+//! One client's requests and their responses, in turn: what of a connection's data is passed on, and when. No I/O.
+//!
+//! A request goes to the server when the response to the one before has ended. So it is always known which server is
+//! to have what the client says next.
+
+use crate::http::answer::Answer;
+use crate::http::asked::Asked;
+use crate::http::body::{BadBody, Body};
+use crate::http::forwarded_head::for_server;
+use crate::http::response_head::{BadResponse, ResponseHead};
+use crate::http::verdict::{Extent, Verdict, judge};
+
+/// The requests of a client's connection, of which at most one is under way.
+#[derive(Debug, Default)]
+pub(super) struct Exchange {
+    way: Way,
+}
+
+/// What a connection is doing.
+#[derive(Debug, Default)]
+enum Way {
+    /// No request is under way.
+    #[default]
+    Idle,
+    /// A request is under way.
+    Asked(Under),
+    /// The server has agreed to another protocol, so both sides may say what they like.
+    Tunnel,
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+struct Under {
+    /// The rest of the request's body.
+    request: Body,
+    /// The rest of the response's body. `None`: the head of the final response has not come.
+    response: Option<Body>,
+    /// Whether the request is HEAD, whose response has no body.
+    is_head: bool,
+    /// Whether anything of a response has come.
+    is_answered: bool,
+}
+
+/// What a client's data has led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Forwarded {
+    /// What can be passed on has been. More of the client's data is wanted.
+    More,
+    /// The rest of the client's data is a later request's, which has to wait.
+    Waits,
+    /// The client's request gets this answer from the agent itself, and the connection ends with it.
+    Answer(Answer),
+    /// The body of a request breaks the rules, so nobody knows where the next request begins.
+    Broken,
+}
+
+/// What the end of a server's connection means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ServerEnd {
+    /// Nothing is missing: the client's connection ends in order.
+    Orderly,
+    /// The server has not begun to answer, so the agent may do so.
+    Unanswered,
+    /// A part of a response is missing, and the client must not take what it has for all of it.
+    Truncated,
+}
+
+impl Exchange {
+    /// Takes what can go to the server off the client's data, and appends it to `to_server`.
+    pub fn forward(&mut self, plain: &mut Vec<u8>, to_server: &mut Vec<u8>) -> Forwarded {
+        loop {
+            match &mut self.way {
+                Way::Tunnel => {
+                    to_server.append(plain);
+                    return Forwarded::More;
+                }
+                Way::Asked(under) => {
+                    let Ok(taken) = under.request.follow(plain) else {
+                        return Forwarded::Broken;
+                    };
+                    to_server.extend(plain.drain(..taken));
+                    if !under.request.is_whole() {
+                        return Forwarded::More;
+                    }
+                    if !under.is_whole() {
+                        return Forwarded::Waits;
+                    }
+                    self.way = Way::Idle;
+                }
+                Way::Idle if plain.is_empty() => return Forwarded::More,
+                Way::Idle => match judge(plain) {
+                    Verdict::Wait => return Forwarded::More,
+                    Verdict::Answer(answer) => return Forwarded::Answer(answer),
+                    Verdict::Give { asked, head, body } => {
+                        // `judge` has read this many bytes of `plain`.
+                        let head: Vec<u8> = plain.drain(..head as usize).collect();
+                        let Some(head) = for_server(&head) else {
+                            return Forwarded::Answer(Answer::Bad);
+                        };
+                        to_server.extend(head);
+                        self.way = Way::Asked(Under::new(&asked, body));
+                    }
+                },
+            }
+        }
+    }
+
+    /// Takes what can go to the client off the server's data, and appends it to `to_client`.
+    ///
+    /// # Errors
+    /// The server has said what is no response, or more than was asked for.
+    pub fn back(
+        &mut self,
+        from_server: &mut Vec<u8>,
+        to_client: &mut Vec<u8>,
+    ) -> Result<(), BadResponse> {
+        while !from_server.is_empty() {
+            let under = match &mut self.way {
+                Way::Tunnel => {
+                    to_client.append(from_server);
+                    return Ok(());
+                }
+                Way::Asked(under) if !under.has_response() => under,
+                _ => return Err(BadResponse),
+            };
+            under.is_answered = true;
+            let Some(body) = &mut under.response else {
+                let Some(head) = ResponseHead::read(from_server, under.is_head)? else {
+                    return Ok(());
+                };
+                to_client.extend(from_server.drain(..head.length));
+                match head.status {
+                    101 => self.way = Way::Tunnel,
+                    // An interim response comes before the final one (RFC 9110, section 15.2).
+                    100..=199 => (),
+                    _ => under.response = Some(head.body),
+                }
+                continue;
+            };
+            let taken = body.follow(from_server).map_err(|BadBody| BadResponse)?;
+            to_client.extend(from_server.drain(..taken));
+            // What is behind a response nobody has asked for.
+            if taken == 0 {
+                return Err(BadResponse);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether no request is under way, so that the connection may end here.
+    pub fn is_idle(&self) -> bool {
+        match &self.way {
+            Way::Idle => true,
+            Way::Asked(under) => under.is_whole(),
+            Way::Tunnel => false,
+        }
+    }
+
+    /// Whether both sides may say what they like.
+    pub fn is_tunnel(&self) -> bool {
+        matches!(self.way, Way::Tunnel)
+    }
+
+    /// Whether the rest of a request is still to come, so that its client must not end yet.
+    pub fn awaits_client(&self) -> bool {
+        matches!(&self.way, Way::Asked(under) if !under.request.is_whole())
+    }
+
+    /// What the end of the server's connection means now.
+    pub fn server_ends(&self) -> ServerEnd {
+        match &self.way {
+            Way::Idle | Way::Tunnel => ServerEnd::Orderly,
+            Way::Asked(under) => match under.response {
+                Some(Body::UntilEnd) => ServerEnd::Orderly,
+                Some(body) if body.is_whole() => ServerEnd::Orderly,
+                None if !under.is_answered => ServerEnd::Unanswered,
+                _ => ServerEnd::Truncated,
+            },
+        }
+    }
+}
+
+impl Under {
+    fn new(asked: &Asked, extent: Extent) -> Self {
+        Self {
+            request: match extent {
+                Extent::Bytes(bytes) => Body::Bytes(bytes.into()),
+                Extent::Large(bytes) => Body::Bytes(bytes),
+                Extent::Chunked => Body::chunked(),
+            },
+            response: None,
+            is_head: matches!(asked, Asked::Http(request) if request.method() == b"HEAD"),
+            is_answered: false,
+        }
+    }
+
+    fn has_response(&self) -> bool {
+        self.response.is_some_and(Body::is_whole)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.request.is_whole() && self.has_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GET: &str = "GET /a HTTP/1.1\r\nHost: b\r\n\r\n";
+    const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+    /// An exchange with the data of both sides.
+    #[derive(Default)]
+    struct Sides {
+        exchange: Exchange,
+        plain: Vec<u8>,
+        to_server: Vec<u8>,
+        to_client: Vec<u8>,
+    }
+
+    impl Sides {
+        /// The client says this. Returns what the server gets of it, without the line that the agent adds.
+        fn client(&mut self, text: &str) -> (Forwarded, String) {
+            self.plain.extend(text.as_bytes());
+            let forwarded = self.exchange.forward(&mut self.plain, &mut self.to_server);
+            let text = String::from_utf8(std::mem::take(&mut self.to_server)).unwrap();
+            (forwarded, text.replace("X-Forwarded-Proto: https\r\n", ""))
+        }
+
+        /// The server says this. Returns what the client gets of it.
+        fn server(&mut self, text: &str) -> Result<String, BadResponse> {
+            let mut from_server = text.as_bytes().to_vec();
+            self.exchange.back(&mut from_server, &mut self.to_client)?;
+            assert!(from_server.is_empty(), "{text}");
+            Ok(String::from_utf8(std::mem::take(&mut self.to_client)).unwrap())
+        }
+    }
+
+    #[test]
+    fn a_request_waits_for_the_response_to_the_one_before() {
+        let mut sides = Sides::default();
+        assert!(sides.exchange.is_idle());
+        let two = [GET, GET].concat();
+        assert_eq!(sides.client(&two), (Forwarded::Waits, GET.to_owned()));
+        assert!(!sides.exchange.is_idle());
+        assert_eq!(sides.client(""), (Forwarded::Waits, String::new()));
+        assert_eq!(sides.server(OK), Ok(OK.to_owned()));
+        assert!(sides.exchange.is_idle());
+        assert_eq!(sides.client(""), (Forwarded::Waits, GET.to_owned()));
+        assert_eq!(sides.server(OK), Ok(OK.to_owned()));
+        assert_eq!(sides.client(""), (Forwarded::More, String::new()));
+    }
+
+    #[test]
+    fn bodies_are_passed_on_as_they_come() {
+        let head = "POST / HTTP/1.1\r\nHost: b\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let mut sides = Sides::default();
+        assert_eq!(sides.client(head), (Forwarded::More, head.to_owned()));
+        assert!(sides.exchange.awaits_client());
+        let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+        assert_eq!(sides.server(interim), Ok(interim.to_owned()));
+        assert_eq!(
+            sides.client("5\r\nhel"),
+            (Forwarded::More, "5\r\nhel".to_owned())
+        );
+        // The server may answer before it has all.
+        assert_eq!(sides.server(OK), Ok(OK.to_owned()));
+        assert!(!sides.exchange.is_idle());
+        let rest = "lo\r\n0\r\n\r\n";
+        let all = [rest, GET].concat();
+        assert_eq!(sides.client(&all), (Forwarded::Waits, all));
+    }
+
+    #[test]
+    fn nothing_is_passed_on_that_could_be_read_in_two_ways() {
+        for (text, forwarded) in [
+            (
+                "GET / HTTP/1.1\r\n folded\r\n\r\n",
+                Forwarded::Answer(Answer::Bad),
+            ),
+            ("GET /\r\n\r\n", Forwarded::Answer(Answer::Bad)),
+            (
+                "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+                Forwarded::Answer(Answer::Bad),
+            ),
+        ] {
+            let mut sides = Sides::default();
+            assert_eq!(sides.client(text), (forwarded, String::new()), "{text}");
+        }
+        let mut sides = Sides::default();
+        sides.client("POST / HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n");
+        assert_eq!(sides.client("5\nhello").0, Forwarded::Broken);
+    }
+
+    #[test]
+    fn a_server_says_no_more_than_it_was_asked_for() {
+        let mut sides = Sides::default();
+        assert_eq!(sides.server(OK), Err(BadResponse));
+        let mut sides = Sides::default();
+        sides.client(GET);
+        assert_eq!(sides.server(&[OK, OK].concat()), Err(BadResponse));
+        let mut sides = Sides::default();
+        sides.client("HEAD / HTTP/1.1\r\nHost: b\r\n\r\n");
+        assert_eq!(
+            sides.server(OK),
+            Err(BadResponse),
+            "the response to HEAD has no body"
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_server_means_what_is_missing() {
+        let mut sides = Sides::default();
+        assert_eq!(sides.exchange.server_ends(), ServerEnd::Orderly);
+        sides.client(GET);
+        assert_eq!(sides.exchange.server_ends(), ServerEnd::Unanswered);
+        sides.server("HTTP/1.1 103 Early Hints\r\n\r\n").unwrap();
+        assert_eq!(sides.exchange.server_ends(), ServerEnd::Truncated);
+        sides
+            .server("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok")
+            .unwrap();
+        assert_eq!(sides.exchange.server_ends(), ServerEnd::Truncated);
+        sides.server("!").unwrap();
+        assert_eq!(sides.exchange.server_ends(), ServerEnd::Orderly);
+
+        let mut sides = Sides::default();
+        sides.client(GET);
+        sides.server("HTTP/1.1 200 OK\r\n\r\nok").unwrap();
+        assert_eq!(sides.exchange.server_ends(), ServerEnd::Orderly);
+    }
+
+    #[test]
+    fn another_protocol_may_follow() {
+        let mut sides = Sides::default();
+        sides.client(
+            "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+        );
+        let switch = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\nframes";
+        assert_eq!(sides.server(switch), Ok(switch.to_owned()));
+        assert!(sides.exchange.is_tunnel() && !sides.exchange.is_idle());
+        assert_eq!(
+            sides.client("anything"),
+            (Forwarded::More, "anything".to_owned())
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! Speaks TLS to the clients of a service, and HTTP/1 to the server on this host, which gets each request with its
+//! client's own address.
+//!
+//! ```text
+//!  client:port <==(cluster address:443, TLS)==> agent <--(client, cluster address:80, HTTP)--> the local server
+//! ```
+//!
+//! To the programs in the kernel the agent is the server that listens at the service's port: they adopt connections
+//! into its listener as into any other.
+
+mod connection;
+mod exchange;
+pub mod process;
+pub mod settings;
+mod succession;
+
+use std::net::SocketAddrV4;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use baton_net::{Error, Result};
+use baton_tls::Acceptor;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use self::connection::{End, serve};
+use crate::client::Ends;
+use crate::listener::Listener;
+
+baton_core::shared_counters! {
+    /// Counts what has become of TLS connections, for the metrics.
+    pub struct Counters("tls_") {
+        /// Connections that were accepted.
+        accepted,
+        /// Connections whose handshake was made.
+        shaken,
+        /// Connections that ended in their handshake: by an alert, in silence, or because the client went away.
+        refused,
+        /// Requests that went to the local server.
+        requests,
+        /// Requests that the agent answered itself, with an error.
+        answered,
+        /// Connections that came to a regular end.
+        finished,
+        /// Connections that broke: in the middle of a request or response, or by a record that is not the client's.
+        failed,
+    }
+}
+
+/// How the connections of one service are served.
+pub struct Service {
+    /// The certificates, and all else that a handshake needs.
+    pub acceptor: Acceptor,
+    /// The port at which the local server listens, at the cluster address.
+    pub server_port: u16,
+    /// The mark of [`crate::Routing`], which keeps the server's answers on this host.
+    pub mark: u32,
+    /// The longest time that a handshake, or the head of a request, may take.
+    pub head_timeout: Duration,
+}
+
+/// A listener for the TLS connections of one service.
+pub struct Terminator {
+    listener: Listener,
+    service: watch::Receiver<Arc<Service>>,
+    counters: Arc<Counters>,
+}
+
+impl Terminator {
+    /// Listens at the service's address, with a socket that does so already if one is given. A connection is served as
+    /// `service` says when it comes.
+    ///
+    /// # Errors
+    /// [`Error::System`], for instance if another program listens there.
+    pub fn new(
+        address: SocketAddrV4,
+        given: Option<std::net::TcpListener>,
+        service: watch::Receiver<Arc<Service>>,
+        counters: Arc<Counters>,
+    ) -> Result<Self> {
+        let listener = match given {
+            Some(given) => Listener::adopt(given),
+            None => Listener::at(address),
+        };
+        Ok(Self {
+            listener: listener.map_err(Error::system(format!("listen at {address} for TLS")))?,
+            service,
+            counters,
+        })
+    }
+
+    /// A second descriptor of the socket that listens.
+    ///
+    /// # Errors
+    /// [`Error::System`], if no descriptor is left.
+    pub fn listener(&self) -> Result<OwnedFd> {
+        let copy = self.listener.as_fd().try_clone_to_owned();
+        copy.map_err(Error::system("copy the descriptor of a listener"))
+    }
+
+    /// Serves connections until `stop` is ready, and then the ones that are left until each has ended.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let (service, counters) = (self.service, self.counters);
+        let serve = move |client| {
+            let service = service.borrow().clone();
+            count(client, service, Arc::clone(&counters))
+        };
+        self.listener.accept_until(stop, serve).await;
+    }
+}
+
+/// Serves one connection, and counts how it went.
+async fn count(client: TcpStream, service: Arc<Service>, counters: Arc<Counters>) {
+    counters.accepted.fetch_add(1, Relaxed);
+    let Some(ends) = Ends::of_any(&client) else {
+        return;
+    };
+    let counter = match serve(client, ends, &service, &counters).await {
+        Ok(End::Regular) => &counters.finished,
+        Ok(End::Refused) => &counters.refused,
+        Err(error) => {
+            tracing::debug!(?ends, %error, "a TLS connection failed");
+            &counters.failed
+        }
+    };
+    counter.fetch_add(1, Relaxed);
+}

@@ -1,0 +1,260 @@
+//! The process that speaks TLS, apart from the daemon: it reads what a stranger sends, and has the private keys.
+//!
+//! The daemon starts it, and tells it on its standard input which services it is to serve ([`Order`]). It answers on its
+//! standard output ([`Report`]). If its input ends without a word, the daemon has died, and the process goes on as it
+//! is. The next daemon starts a process of its own, which takes over ([`succession`](super::succession)). Then the old
+//! one serves the connections that it has until each has ended.
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::io::{self, BufRead as _, Write as _, stdin, stdout};
+use std::net::SocketAddrV4;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use baton_net::{Error, Result};
+use baton_tls::{Acceptor, Certificates, TicketKey, TicketKeys};
+use nix::unistd::setsid;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use tokio::net::UnixListener;
+use tokio::runtime;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::interval;
+
+use super::settings::{Order, Report, ServiceSettings};
+use super::succession::{Predecessor, await_successor};
+use super::{Counters, Service, Terminator};
+use crate::privileges;
+
+/// The protocols that are offered to clients (RFC 7301).
+const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];
+
+/// The daemon is told the counters this often.
+const COUNT: Duration = Duration::from_millis(500);
+
+/// Runs the process to its end. `socket` is the path where a successor finds it.
+///
+/// # Errors
+/// [`Error::System`], if it cannot begin.
+pub fn run(socket: &Path) -> Result<()> {
+    // What ends the daemon with its session, or its terminal, does not end this process.
+    setsid().map_err(|error| Error::system("begin a session of its own")(error.into()))?;
+    privileges::reduce().map_err(Error::system("give up privileges"))?;
+    let tickets = new_tickets()?;
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(Error::system("start the threads of the TLS agent"))?;
+    let (told, orders) = mpsc::channel(1);
+    thread::spawn(move || {
+        for line in stdin().lock().lines().map_while(std::result::Result::ok) {
+            if told.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    runtime.block_on(async {
+        let agent = Agent::new(tickets, Predecessor::find(socket).await);
+        serve(agent, orders, socket).await;
+    });
+    Ok(())
+}
+
+/// Makes a key for the tickets of this process.
+fn new_tickets() -> Result<TicketKeys> {
+    let mut bytes = [0; 40];
+    let random = SystemRandom::new().fill(&mut bytes);
+    random
+        .map_err(|_| io::Error::other("the kernel gives no random bytes"))
+        .map_err(Error::system("make a key for session tickets"))?;
+    let (id, secret) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
+    let mut key = [0; 32];
+    key.copy_from_slice(secret);
+    let key = TicketKey::new(u64::from_be_bytes(*id), &key);
+    Ok(TicketKeys::new(key, Vec::new()))
+}
+
+/// Follows the daemon's orders, and goes on without them if the daemon dies, until a successor comes. Then serves the
+/// connections that are left.
+async fn serve(mut agent: Agent, mut orders: mpsc::Receiver<String>, socket: &Path) {
+    let mut count = interval(COUNT);
+    let mut is_told = true;
+    let mut successors = None;
+    loop {
+        tokio::select! {
+            line = orders.recv(), if is_told => match line.map(|line| serde_json::from_str(&line)) {
+                None => is_told = false,
+                Some(Ok(Order::End)) => return,
+                Some(Ok(Order::Serve(services))) => {
+                    let report = agent.follow(services);
+                    if successors.is_none() && matches!(report, Report::Applied { .. }) {
+                        agent.retire_predecessor().await;
+                        successors = expect_successors(socket);
+                    }
+                    say(&report);
+                }
+                Some(Err(error)) => say(&Report::Refused { why: error.to_string() }),
+            },
+            _ = count.tick(), if is_told => say(&agent.counted()),
+            () = agent.await_successor(successors.as_ref()) => break,
+        }
+    }
+    agent.running.clear();
+    while agent.serving.join_next().await.is_some() {}
+}
+
+/// Listens for a successor. Without that, a successor finds the services' addresses taken, and says so.
+fn expect_successors(socket: &Path) -> Option<UnixListener> {
+    // A predecessor that was killed has left it.
+    let _ = std::fs::remove_file(socket);
+    UnixListener::bind(socket)
+        .inspect_err(|error| {
+            let socket = socket.display();
+            tracing::warn!(%error, %socket, "the TLS agent cannot listen for a successor");
+        })
+        .ok()
+}
+
+/// Says something to the daemon. If that has died, nobody listens.
+fn say(report: &Report) {
+    // No value in a report fails to be JSON.
+    let mut line = serde_json::to_vec(report).unwrap_or_default();
+    line.push(b'\n');
+    let mut output = stdout().lock();
+    let _ = output.write_all(&line).and_then(|()| output.flush());
+}
+
+/// The services that are served.
+struct Agent {
+    running: HashMap<SocketAddrV4, Running>,
+    serving: JoinSet<()>,
+    counters: Arc<Counters>,
+    tickets: TicketKeys,
+    /// The process from which this one takes over, until it has.
+    predecessor: Option<Predecessor>,
+}
+
+/// A service that takes connections as long as this exists.
+struct Running {
+    service: watch::Sender<Arc<Service>>,
+    /// The socket that listens, for a successor.
+    listener: OwnedFd,
+    /// Nobody here accepts connections any more when this has ended.
+    _stop: oneshot::Sender<()>,
+}
+
+impl Agent {
+    fn new(tickets: TicketKeys, predecessor: Option<Predecessor>) -> Self {
+        Self {
+            running: HashMap::new(),
+            serving: JoinSet::new(),
+            counters: Arc::default(),
+            tickets,
+            predecessor,
+        }
+    }
+
+    /// Serves these services from now on. If one cannot be served, all stays as it was.
+    fn follow(&mut self, services: Vec<ServiceSettings>) -> Report {
+        match self.try_follow(services) {
+            Ok(warnings) => Report::Applied { warnings },
+            Err(why) => Report::Refused { why },
+        }
+    }
+
+    fn try_follow(
+        &mut self,
+        wanted: Vec<ServiceSettings>,
+    ) -> std::result::Result<Vec<String>, String> {
+        let mut warnings = Vec::new();
+        let mut services = HashMap::new();
+        let mut new = Vec::new();
+        for wanted in wanted {
+            let at = wanted.address;
+            let service = self.service(&wanted, &mut warnings);
+            let service =
+                Arc::new(service.map_err(|why| format!("service {}: {why}", wanted.name))?);
+            if !self.running.contains_key(&at) {
+                let (sender, receiver) = watch::channel(Arc::clone(&service));
+                let given = self.predecessor.as_mut().and_then(|one| one.listener(at));
+                let terminator = Terminator::new(at, given, receiver, Arc::clone(&self.counters));
+                let terminator = terminator.map_err(|error| {
+                    format!(
+                        "service {}: {error}; with tls = \"terminate\" the agent itself listens there, so end what \
+                         listens there now",
+                        wanted.name
+                    )
+                })?;
+                let listener = terminator.listener().map_err(|error| error.to_string())?;
+                new.push((at, sender, terminator, listener));
+            }
+            services.insert(at, service);
+        }
+        self.running.retain(|at, _| services.contains_key(at));
+        for (at, running) in &self.running {
+            if let Some(service) = services.remove(at) {
+                running.service.send_replace(service);
+            }
+        }
+        for (at, service, terminator, listener) in new {
+            let (_stop, stopped) = oneshot::channel();
+            self.serving.spawn(terminator.run(async {
+                // The sender says nothing, it only ends.
+                let _ = stopped.await;
+            }));
+            let running = Running {
+                service,
+                listener,
+                _stop,
+            };
+            self.running.insert(at, running);
+        }
+        while self.serving.try_join_next().is_some() {}
+        Ok(warnings)
+    }
+
+    /// Has the process from which this one has taken over accept no more connections.
+    async fn retire_predecessor(&mut self) {
+        if let Some(predecessor) = self.predecessor.take() {
+            predecessor.retire().await;
+        }
+    }
+
+    /// Returns when a successor has taken over.
+    async fn await_successor(&self, successors: Option<&UnixListener>) {
+        let listeners = || {
+            let running = self.running.iter();
+            running.map(|(at, one)| (*at, &one.listener)).collect()
+        };
+        match successors {
+            Some(successors) => await_successor(successors, listeners).await,
+            None => pending().await,
+        }
+    }
+
+    /// Reads the certificates of a service.
+    fn service(
+        &self,
+        wanted: &ServiceSettings,
+        warnings: &mut Vec<String>,
+    ) -> std::result::Result<Service, String> {
+        let certificates =
+            Certificates::load(&wanted.certificates).map_err(|error| error.to_string())?;
+        let named = |warning| format!("service {}: {warning}", wanted.name);
+        warnings.extend(certificates.warnings().iter().map(named));
+        let acceptor = Acceptor::new(certificates, PROTOCOLS, self.tickets.clone());
+        Ok(Service {
+            acceptor: acceptor.map_err(|error| error.to_string())?,
+            server_port: wanted.server_port,
+            mark: wanted.mark,
+            head_timeout: wanted.head_timeout,
+        })
+    }
+
+    fn counted(&self) -> Report {
+        let all = self.counters.all().into_iter();
+        Report::Counted(all.map(|(name, count)| (name.to_owned(), count)).collect())
+    }
+}
