@@ -124,6 +124,10 @@ enum counter {
 	COUNTER_DS_RELEASE_REFUSED,  /* a connection was not handed to another DS: it is not idle, no other DS may
 	                                have it, or there is no way to that DS */
 	COUNTER_DS_RELEASE_GONE,     /* a connection was not handed to another DS: it is not here (anymore) */
+	COUNTER_DS_MOVED,            /* an agent's connection went to another DS, and the socket here ended */
+	COUNTER_DS_MOVE_REFUSED,     /* an agent's connection did not go to another DS: something is under way on it, or
+	                                there is no way to that DS */
+	COUNTER_DS_MOVE_AGAIN,       /* ADOPT was sent again for an agent's connection that went */
 	COUNTER_DS_REST,             /* the CS was told that a connection is at rest */
 	COUNTER_DS_NONE,             /* a packet of no connection here was sent back to its CS */
 	COUNTER_DS_NO_SOCKET,        /* dropped in silence: a RST is the CS's to send */

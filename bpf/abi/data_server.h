@@ -273,8 +273,9 @@ struct given {
 	struct lccp_tcb tcb;           /* the connection's travelling part at that time */
 	unsigned int clock;            /* clock of its timestamps less the monotonic clock, milliseconds */
 	unsigned int ack;              /* what its client had acknowledged, which is all that had been sent */
-	unsigned int mid_response;     /* 1: it went in the middle of a response, else 0 */
-	unsigned int reserved;
+	unsigned short mid_response;   /* 1: it went in the middle of a response, else 0 */
+	unsigned short window;         /* if the agent moved it: its client's window, as its packets say it */
+	unsigned int tsval;            /* if the agent moved it: its client's newest timestamp; 0: there are none */
 };
 
 /* For one service, at one of its data servers: which data server CLAIM asks next, and how many are asked in all. */

@@ -92,6 +92,8 @@ enum metadata {
 	EARLY_METADATA = 0x6261747a,    /* in front of data that has waited in user space because it came too early */
 	QUIET_METADATA = 0x6261747b,    /* in front of empty ACKs by which the data server's daemon asks whether
 	                                   connections are at rest */
+	MOVE_METADATA = 0x62620000,     /* in front of empty ACKs with which the agent has a connection of its own move;
+	                                   the low 16 bits are the slot of the data server that it moves to */
 	EARLY_BYTES = 2048,             /* room in the ring for early data that is no longer than this */
 	EARLY_MERGED_BYTES = 65536,     /* room in the ring for early data that the kernel has merged */
 	EARLY_RING_BYTES = 1 << 24,     /* a power of two: room for 256 merged pieces */

@@ -32,7 +32,7 @@ struct arrival {
 	bool broken;   /* it goes to the agent as DOOR_BROKEN */
 	bool ends;     /* it is delivered as a FIN */
 	bool deserted; /* no server listens here, so another data server is to answer, if there is one */
-	u32 sent_in;   /* AGENT_, LEAVE_, EARLY_ or QUIET_METADATA: this node's daemon or agent sent it in; else 0 */
+	u32 sent_in;   /* AGENT_, LEAVE_, EARLY_, QUIET_ or MOVE_METADATA: this node's daemon or agent sent it in; else 0 */
 	u32 mark;      /* of a packet that was here before (enum mark); else 0 */
 	u32 end;       /* sequence number that the packet's socket expected when it was looked at: the socket is ended
 			  with that, or the keeper of the packet's data is told. If the socket has accepted more since
@@ -186,7 +186,13 @@ static __always_inline u32 sent_in_as(const struct __sk_buff *skb)
 	if ((void *)(meta + 1) > (void *)(long)skb->data)
 		return 0;
 	u32 as = *meta;
-	return as >= AGENT_METADATA && as <= QUIET_METADATA ? as : 0;
+	return (as >= AGENT_METADATA && as <= QUIET_METADATA) || as >> 16 == MOVE_METADATA >> 16 ? as : 0;
+}
+
+/* Whether the agent has a connection of its own move with this packet. */
+static __always_inline bool is_move(const struct arrival *a)
+{
+	return a->sent_in >> 16 == MOVE_METADATA >> 16;
 }
 
 /* Returns whatever holds these ports here: connection, TIME_WAIT or listener; 0: nothing. The caller releases it. */

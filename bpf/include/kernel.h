@@ -115,6 +115,11 @@ struct tcp_options_received {
 	u16 mss_clamp;
 } __inner;
 
+/* include/linux/rbtree_types.h */
+struct rb_root {
+	struct rb_node *rb_node;
+} __inner;
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u32 rcv_nxt;
@@ -128,6 +133,7 @@ struct tcp_sock {
 	u32 tsoffset;
 	u32 lsndtime; /* when data was last sent, jiffies */
 	u64 bytes_received;
+	struct rb_root out_of_order_queue; /* data behind a gap */
 	struct tcp_options_received rx_opt;
 } __inner;
 

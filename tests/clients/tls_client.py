@@ -14,6 +14,7 @@ class Client:
             context.set_alpn_protocols(list(protocols))
         if version:
             context.maximum_version = version
+        self.name = name or "x"
         self.context = session[0] if session else context
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         old = session[1] if session else None
@@ -43,7 +44,7 @@ class Client:
     def get(self, path, last=False):
         """Sends a request, and returns the server's name and the body."""
         close = "Connection: close\r\n" if last else ""
-        self.tls.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n{close}\r\n".encode())
+        self.tls.write(f"GET {path} HTTP/1.1\r\nHost: {self.name}\r\n{close}\r\n".encode())
         self.socket.sendall(self.outgoing.read())
         read = b""
         while True:

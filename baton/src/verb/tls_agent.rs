@@ -11,7 +11,7 @@ use tracing_subscriber::EnvFilter;
 /// The place where the process is found.
 #[derive(Args)]
 pub struct TlsAgentVerb {
-    /// The socket at which a successor finds this process
+    /// The socket at which the daemon listens
     socket: PathBuf,
 }
 

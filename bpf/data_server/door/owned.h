@@ -178,6 +178,8 @@ static __noinline int leave_socket(struct arrival *a, struct lccp_header *h, str
 	if (!d)
 		return verdict;
 	if (verdict == END_SOCKET) {
+		if (is_move(a))
+			note_move(h, bpf_skc_to_tcp_sock(sk));
 		d->flags |= DOOR_LEFT;
 		d->since = moment();
 	}
@@ -221,6 +223,10 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 		d.generation = j->generation;
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
 		keep_until(a, in, d.next);
+	} else if (is_tls(in->ip.daddr, in->tcp.dest)) {
+		/* An agent has moved the connection here: what its client sends is inside TLS, as behind a ClientHello. */
+		d.body = (struct followed_body){ .state = RESPONSE_BODY, .left = ENDLESS };
+		d.requests = 1;
 	}
 	keep_door(h, &d);
 }
@@ -324,7 +330,7 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	/* The connection was idle at the data server from which it comes, or its client ends it without a request. */
 	if (!payload_of(in)) {
 		/* The agent reads its next request, whoever listens then. */
-		if (a->deserted && a->settings->reader_port)
+		if (a->deserted && a->settings->reader_port && !is_tls(in->ip.daddr, in->tcp.dest))
 			return read_or_refuse(a, h, in, 0);
 		if (a->deserted)
 			return REFUSE_DESERTED;
@@ -432,7 +438,9 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	int verdict;
 
 	a->keeper = take_keeper(a, h);
-	if (a->sent_in == LEAVE_METADATA || a->sent_in == QUIET_METADATA)
+	if (is_move(a) && !is_connection(sk))
+		verdict = send_move_again(a, h, in);
+	else if (a->sent_in == LEAVE_METADATA || a->sent_in == QUIET_METADATA || is_move(a))
 		verdict = is_connection(sk) ? leave_idle(a, h, in, sk) : discard(a, COUNTER_DS_RELEASE_GONE);
 	else if (is_connection(sk))
 		verdict = at_door(a, h, in, sk);

@@ -14,19 +14,32 @@ enum {
 	WINDOW_FIELD_MAX = 0xffff,
 };
 
-static __noinline bool write_window(struct arrival *a, const struct inner *in, const struct tcp_sock *sk)
+static __noinline bool write_window_field(struct arrival *a, const struct inner *in, __be16 field)
+{
+	return !bpf_l4_csum_replace(a->skb, in->tcp_at + CHECK_AT, in->tcp.window, field, 2) &&
+	       !bpf_skb_store_bytes(a->skb, in->tcp_at + WINDOW_AT, &field, sizeof(field), 0);
+}
+
+/* Returns the window that the socket's client announced last, as its packets say it. */
+static __always_inline u16 window_of_client(const struct tcp_sock *sk)
 {
 	u32 window = sk->snd_wnd;
 
 	if (BPF_CORE_READ_BITFIELD(sk, rx_opt.wscale_ok))
 		window >>= BPF_CORE_READ_BITFIELD(sk, rx_opt.snd_wscale);
-	__be16 field = bpf_htons(window < WINDOW_FIELD_MAX ? window : WINDOW_FIELD_MAX);
-	return !bpf_l4_csum_replace(a->skb, in->tcp_at + CHECK_AT, in->tcp.window, field, 2) &&
-	       !bpf_skb_store_bytes(a->skb, in->tcp_at + WINDOW_AT, &field, sizeof(field), 0);
+	return window < WINDOW_FIELD_MAX ? window : WINDOW_FIELD_MAX;
 }
 
-static __noinline bool write_timestamps(struct arrival *a, const struct inner *in,
-					const struct tcp_sock *sk)
+static __noinline bool write_window(struct arrival *a, const struct inner *in, const struct tcp_sock *sk)
+{
+	return write_window_field(a, in, bpf_htons(window_of_client(sk)));
+}
+
+/*
+ * Writes the timestamps of the client's last packet to the socket `sk`. Without a socket the client's own timestamp is
+ * `value`, or there are no timestamps if that is 0, and the caller writes the one that is echoed (echo_now()).
+ */
+static __noinline bool write_timestamps(struct arrival *a, const struct inner *in, const struct tcp_sock *sk, u32 value)
 {
 	u32 at = in->tcp_at + sizeof(struct tcphdr);
 	__be32 now[TIMESTAMPS_ALONE_BYTES / 4] = { bpf_htonl(NO_OPTIONS), bpf_htonl(NO_OPTIONS),
@@ -35,7 +48,11 @@ static __noinline bool write_timestamps(struct arrival *a, const struct inner *i
 
 	if (bpf_skb_load_bytes(a->skb, at, before, sizeof(before)))
 		return false;
-	if (BPF_CORE_READ_BITFIELD(sk, rx_opt.tstamp_ok)) {
+	if (!sk && value) {
+		now[0] = bpf_htonl(TIMESTAMPS_ALONE);
+		now[1] = bpf_htonl(value);
+	}
+	if (sk && BPF_CORE_READ_BITFIELD(sk, rx_opt.tstamp_ok)) {
 		now[0] = bpf_htonl(TIMESTAMPS_ALONE);
 		now[1] = bpf_htonl(sk->rx_opt.ts_recent);
 		/* The kernel keeps this timestamp without its own offset. */

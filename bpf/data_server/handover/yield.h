@@ -71,12 +71,6 @@ static __always_inline bool is_at_rest(const struct tcp_sock *sk, u32 ack, const
 	       bpf_ktime_get_ns() - y->since >= YIELD_LEAST_NS;
 }
 
-static __noinline bool write_window_field(struct arrival *a, const struct inner *in, __be16 field)
-{
-	return !bpf_l4_csum_replace(a->skb, in->tcp_at + CHECK_AT, in->tcp.window, field, 2) &&
-	       !bpf_skb_store_bytes(a->skb, in->tcp_at + WINDOW_AT, &field, sizeof(field), 0);
-}
-
 /* Returns the window as it is delivered to the socket: it ends at the last byte that the socket has sent. */
 static __noinline __be16 closed_window(const struct tcp_sock *sk, const struct inner *in)
 {
@@ -170,13 +164,13 @@ static __always_inline int wait_for_rest(struct arrival *a, struct lccp_header *
 	u32 ack = bpf_ntohl(in->tcp.ack_seq);
 
 	if (is_at_rest(sk, ack, y)) {
-		if (!write_window_field(a, in, y->be_window) || !write_timestamps(a, in, sk))
+		if (!write_window_field(a, in, y->be_window) || !write_timestamps(a, in, sk, 0))
 			return TCX_DISCARD;
 		return let_response_go(a, h, in, sk, y);
 	}
 	if (sk->snd_una != sk->snd_nxt || ack != sk->snd_nxt)
 		return TCX_DISCARD;
-	if (!write_window_field(a, in, 0) || !write_timestamps(a, in, sk) || !strip(a->skb))
+	if (!write_window_field(a, in, 0) || !write_timestamps(a, in, sk, 0) || !strip(a->skb))
 		return TCX_DISCARD;
 	count(a->counters, COUNTER_DS_YIELD_CLOSED);
 	return TCX_GO_ON;
@@ -194,7 +188,7 @@ static __always_inline int stop_yielding(struct arrival *a, struct lccp_header *
 		return answer_yield(a, h, in, LCCP_YIELD_KEPT);
 	__be16 field = y->be_window;
 	forget_yielding(h);
-	if (!write_window_field(a, in, field) || !write_timestamps(a, in, sk))
+	if (!write_window_field(a, in, field) || !write_timestamps(a, in, sk, 0))
 		return TCX_DISCARD;
 	h->receptor = LCCP_RECEPTOR_DAEMON;
 	h->be_data = bpf_htonl(LCCP_YIELD_KEPT);

@@ -79,7 +79,7 @@ impl Rules {
     /// The pool of a TLS connection that begins so; without one, the service's own nodes have it.
     pub fn pool_of_tls(&self, service: u16, hello: &ClientHello) -> Option<u16> {
         self.first(service, hello.name(), |rule| {
-            rule.conditions.are_met_by_tls(hello)
+            rule.is_decided_by_tls() && rule.conditions.are_met_by_tls(hello)
         })
     }
 
@@ -87,6 +87,13 @@ impl Rules {
         let mut rules = self.0.get(&service)?.iter();
         let first = rules.find(|rule| rule.host.covers(host) && takes(rule));
         first.map(|rule| rule.pool)
+    }
+}
+
+impl Rule {
+    /// Whether a ClientHello says all that the rule asks for.
+    fn is_decided_by_tls(&self) -> bool {
+        self.path == b"/" && self.conditions.are_only_about_tls()
     }
 }
 

@@ -3,7 +3,11 @@
 //! ```text
 //!  the daemon here                                                  the daemon at another node
 //!  tell(node, topic, text) --> teller ==QUIC, one stream of frames==> listener --> StreamMessage { from, topic, text }
+//!  ask(node, question)     --> teller ==QUIC, a stream of its own==> listener --> Question { from, text, answer }
+//!                                     <==the answer==
 //! ```
+//!
+//! A question is for once: it reaches the other node within the patience of who asks, and is answered, or fails.
 //!
 //! A topic is a state of which only the newest text counts. A text that is replaced before the other node can be
 //! reached is never sent, and a node that restarts is sent all topics again. So no acknowledgements and no requests are
@@ -17,6 +21,7 @@
 mod frame;
 mod listener;
 mod pinned;
+mod question;
 pub mod quic;
 mod shared;
 mod streams;
@@ -25,4 +30,5 @@ mod teller;
 pub use frame::{LONGEST, Topic};
 pub use listener::StreamMessage;
 pub use pinned::Pinned;
-pub use streams::{Error, Streams};
+pub use question::{Ask, Question};
+pub use streams::{Error, Incoming, Streams};

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use crate::frame::{self, Topic};
+use crate::question::{self, Question};
 use crate::shared;
 
 /// How many nodes may be proving who they are at the same time.
@@ -37,6 +38,7 @@ pub(crate) struct Listener {
     pub endpoint: Endpoint,
     pub keys: watch::Receiver<KeyRing>,
     pub heard: mpsc::Sender<StreamMessage>,
+    pub questions: mpsc::Sender<Question>,
 }
 
 /// The tasks that receive from one node each. If a node connects again, its new task begins only after the old one has
@@ -72,6 +74,7 @@ impl Listener {
                 continue;
             };
             let (hearing, heard) = (Arc::clone(&hearing), self.heard.clone());
+            let questions = self.questions.clone();
             let changed = self.keys.clone();
             tokio::spawn(async move {
                 let proven = timeout(PATIENCE, prove(incoming, config)).await;
@@ -83,7 +86,7 @@ impl Listener {
                             before.abort();
                             let _ = before.await; // aborted, or ended by itself
                         }
-                        let task = hear(connection, from, keys, changed, heard);
+                        let task = hear(connection, (from, keys), changed, heard, questions);
                         hearing.insert(from, tokio::spawn(task));
                     }
                     Ok(Err(error)) => debug!(%from, "a stream that proves nothing: {error}"),
@@ -102,10 +105,10 @@ async fn prove(incoming: Incoming, config: quinn::ServerConfig) -> io::Result<Co
 /// have proved a key that is no longer valid.
 async fn hear(
     connection: Connection,
-    from: Ipv4Addr,
-    keys: Keys,
+    (from, keys): (Ipv4Addr, Keys),
     mut changed: watch::Receiver<KeyRing>,
     heard: mpsc::Sender<StreamMessage>,
+    questions: mpsc::Sender<Question>,
 ) {
     let other_key = async {
         let is_other = |ring: &KeyRing| ring.peer(from) != Some(keys);
@@ -130,6 +133,9 @@ async fn hear(
         io::Result::Ok(())
     };
     tokio::select! {
+        ended = question::take(&connection, from, &questions) => if let Err(error) = ended {
+            debug!(%from, "no more questions come: {error}");
+        },
         ended = reading => if let Err(error) = ended {
             debug!(%from, "a stream ended: {error}");
         },

@@ -10,6 +10,9 @@ use crate::quic;
 /// The protocol's name and version. Nodes whose versions differ do not connect.
 const ALPN: &[u8] = b"baton-streams/1";
 
+/// How many questions of a node may be under way at once.
+const QUESTIONS: u32 = 256;
+
 /// The configuration of the end that connects.
 pub(crate) fn client(keys: &Keys) -> Result<ClientConfig, Error> {
     quic::client(&pinned(keys)?, ALPN, transport())
@@ -34,5 +37,6 @@ fn seed(key: &LccpKey) -> [u8; 32] {
 fn transport() -> TransportConfig {
     let mut transport = quic::transport();
     transport.max_concurrent_uni_streams(VarInt::from_u32(1));
+    transport.max_concurrent_bidi_streams(VarInt::from_u32(QUESTIONS));
     transport
 }

@@ -11,11 +11,14 @@ use tokio::sync::{mpsc, watch};
 
 use crate::frame::Topic;
 use crate::listener::{Listener, StreamMessage};
+use crate::question::{Ask, Question};
 use crate::shared;
 use crate::teller::{Teller, Topics};
 
 /// How many texts may wait for the daemon to take them; then the senders wait.
 const HEARD: usize = 16;
+/// How many questions to or from a node may wait to be taken.
+const QUESTIONS: usize = 256;
 
 /// Why a node's streams could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -36,37 +39,50 @@ pub enum Error {
     Key(#[from] rustls::Error),
 }
 
+/// What comes from other nodes.
+#[derive(Debug)]
+pub struct Incoming {
+    /// The texts of topics.
+    pub heard: mpsc::Receiver<StreamMessage>,
+    /// The questions.
+    pub questions: mpsc::Receiver<Question>,
+}
+
+/// The task that reaches one other node.
+#[derive(Debug)]
+struct Told {
+    topics: watch::Sender<Topics>,
+    ask: Ask,
+}
+
 /// All streams from and to this node. They end when this value is dropped.
 #[derive(Debug)]
 pub struct Streams {
     endpoint: Endpoint,
     port: u16,
     keys: watch::Sender<KeyRing>,
-    told: HashMap<Ipv4Addr, watch::Sender<Topics>>,
+    told: HashMap<Ipv4Addr, Told>,
 }
 
 impl Streams {
-    /// Accepts streams at the node's own address from now on. The receiver yields the texts that arrive. Must be called
-    /// within a tokio runtime.
+    /// Accepts streams at the node's own address from now on. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// The port is not available.
-    pub fn open(
-        own: Ipv4Addr,
-        port: u16,
-        keys: KeyRing,
-    ) -> Result<(Self, mpsc::Receiver<StreamMessage>), Error> {
+    pub fn open(own: Ipv4Addr, port: u16, keys: KeyRing) -> Result<(Self, Incoming), Error> {
         // Every stream is accepted under the keys of its two nodes. These default keys match no node.
         let nobody = shared::server(&keys.with(Ipv4Addr::UNSPECIFIED))?;
         let at = SocketAddrV4::new(own, port);
         let endpoint =
             Endpoint::server(nobody, at.into()).map_err(|source| Error::Listen { at, source })?;
         let (sender, heard) = mpsc::channel(HEARD);
+        let (asking, questions) = mpsc::channel(QUESTIONS);
         let keys = watch::Sender::new(keys);
         let listener = Listener {
             endpoint: endpoint.clone(),
             keys: keys.subscribe(),
             heard: sender,
+            questions: asking,
         };
         tokio::spawn(listener.run());
         let streams = Self {
@@ -75,7 +91,7 @@ impl Streams {
             keys,
             told: HashMap::new(),
         };
-        Ok((streams, heard))
+        Ok((streams, Incoming { heard, questions }))
     }
 
     /// Replaces the keys. Streams under other keys end, and begin again under these.
@@ -90,18 +106,7 @@ impl Streams {
     /// Sends this text to the node now or as soon as it can be reached, and again whenever the node restarts, until the
     /// topic has another text. The text has at most [`crate::LONGEST`] bytes.
     pub fn tell(&mut self, node: Ipv4Addr, topic: Topic, text: &[u8]) {
-        let (endpoint, keys, port) = (&self.endpoint, &self.keys, self.port);
-        let topics = self.told.entry(node).or_insert_with(|| {
-            let topics = watch::Sender::default();
-            let teller = Teller {
-                endpoint: endpoint.clone(),
-                to: SocketAddrV4::new(node, port),
-                keys: keys.subscribe(),
-                topics: topics.subscribe(),
-            };
-            tokio::spawn(teller.run());
-            topics
-        });
+        let topics = &self.reached(node).topics;
         topics.send_if_modified(|topics| {
             let is_new = topics.get(&topic).is_none_or(|now| **now != *text);
             if is_new {
@@ -109,6 +114,31 @@ impl Streams {
             }
             is_new
         });
+    }
+
+    /// The handle to ask this node. Its questions fail once the node is none of those that are reached
+    /// ([`Streams::tell_only`]).
+    pub fn asking(&mut self, node: Ipv4Addr) -> Ask {
+        self.reached(node).ask.clone()
+    }
+
+    /// The task that reaches this node.
+    fn reached(&mut self, node: Ipv4Addr) -> &Told {
+        let (endpoint, keys, port) = (&self.endpoint, &self.keys, self.port);
+        self.told.entry(node).or_insert_with(|| {
+            let topics = watch::Sender::default();
+            let (ask, questions) = mpsc::channel(QUESTIONS);
+            let teller = Teller {
+                endpoint: endpoint.clone(),
+                to: SocketAddrV4::new(node, port),
+                keys: keys.subscribe(),
+                topics: topics.subscribe(),
+                questions,
+            };
+            tokio::spawn(teller.run());
+            let ask = Ask(ask);
+            Told { topics, ask }
+        })
     }
 
     /// Stops sending to all nodes except these.

@@ -1,4 +1,4 @@
-//! Sends all topics to one other node, and each topic again when it changes.
+//! Sends all topics to one other node, and each topic again when it changes. Asks it questions.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use baton_wire::{KeyRing, Keys};
 use quinn::{Connection, Endpoint, VarInt};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
 use crate::frame::{self, Topic};
+use crate::question::Asked;
 use crate::shared;
 
 /// The newest text of each topic.
@@ -33,6 +34,7 @@ pub(crate) struct Teller {
     pub to: SocketAddrV4,
     pub keys: watch::Receiver<KeyRing>,
     pub topics: watch::Receiver<Topics>,
+    pub questions: mpsc::Receiver<Asked>,
 }
 
 impl Teller {
@@ -99,6 +101,9 @@ impl Teller {
             }
             told = now;
             tokio::select! {
+                Some(asked) = self.questions.recv() => {
+                    tokio::spawn(asked.ask(connection.clone()));
+                }
                 changed = self.topics.changed() => if changed.is_err() {
                     return Ok(());
                 },

@@ -41,7 +41,8 @@ fn port() -> u16 {
 }
 
 fn open(own: u8, port: u16, keys: KeyRing) -> (Streams, mpsc::Receiver<StreamMessage>) {
-    Streams::open(node(own), port, keys).unwrap()
+    let (streams, incoming) = Streams::open(node(own), port, keys).unwrap();
+    (streams, incoming.heard)
 }
 
 async fn heard(from: &mut mpsc::Receiver<StreamMessage>) -> (Ipv4Addr, Vec<u8>) {
@@ -82,7 +83,7 @@ async fn only_the_newest_is_told_and_again_to_whom_begins_anew() {
         // The port is free once the last task of the earlier streams has ended.
         let (_two, mut to_two) = loop {
             match Streams::open(node(2), port, ring(2, 7, None)) {
-                Ok(open) => break open,
+                Ok((streams, incoming)) => break (streams, incoming.heard),
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             }
         };
@@ -187,4 +188,54 @@ async fn a_port_that_another_program_has_is_named() {
     let error = error.to_string();
     assert!(error.contains(&format!("127.0.77.1:{port}")), "{error}");
     assert!(error.contains("stream_port"), "{error}");
+}
+
+#[tokio::test]
+async fn a_question_is_answered_by_whom_it_is_for() {
+    let port = port();
+    let (mut one, _) = open(1, port, ring(1, 7, None));
+    let two = Streams::open(node(2), port, ring(2, 7, None)).unwrap();
+    let (_streams, mut incoming) = two;
+    let ask = one.asking(node(2));
+    let answering = tokio::spawn(async move {
+        while let Some(question) = incoming.questions.recv().await {
+            assert_eq!(question.from, node(1));
+            match &question.text[..] {
+                b"silence" => drop(question.answer),
+                text => question.answer.send(text.repeat(2)).unwrap(),
+            }
+        }
+    });
+    let long = vec![7; LONGEST / 2];
+    for text in [&b"one"[..], b"", &long] {
+        let answer = ask.ask(text.to_vec(), PATIENCE).await.unwrap();
+        assert!(answer == text.repeat(2));
+    }
+    let many = (0..100).map(|number| {
+        let ask = ask.clone();
+        async move { ask.ask(vec![number], PATIENCE).await }
+    });
+    let many = futures_of(many).await;
+    assert!((0..100).all(|number| many[usize::from(number)] == vec![number; 2]));
+    assert!(ask.ask(b"silence".to_vec(), PATIENCE).await.is_err());
+    // Nobody is at this address.
+    assert!(
+        one.asking(node(9))
+            .ask(b"one".to_vec(), IN_VAIN)
+            .await
+            .is_err()
+    );
+    answering.abort();
+}
+
+/// Awaits all at the same time.
+async fn futures_of(
+    asking: impl Iterator<Item = impl Future<Output = std::io::Result<Vec<u8>>> + Send + 'static>,
+) -> Vec<Vec<u8>> {
+    let tasks: Vec<_> = asking.map(tokio::spawn).collect();
+    let mut answers = Vec::new();
+    for task in tasks {
+        answers.push(task.await.unwrap().unwrap());
+    }
+    answers
 }

@@ -1,17 +1,20 @@
-//! One client's connection, from its handshake to its end.
+//! One client's connection that has a session, until it ends or goes to another data server.
 
 use std::future::pending;
 use std::io;
-use std::net::{Shutdown, SocketAddrV4};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use baton_tls::{Handshake, Progress, Received, Session};
+use baton_tls::Received;
 use socket2::SockRef;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::exchange::{Exchange, Forwarded, ServerEnd};
+use super::messages::{Judgement, Moving};
+use super::socket::{read, read_if, reset, write_all, write_if, write_in_time};
+use super::state::State;
 use super::{Counters, Service};
 use crate::client::{Ends, end_in_order};
 use crate::http::answer::Answer;
@@ -19,109 +22,34 @@ use crate::server::Server;
 
 /// No more is read of one side while this many bytes of it wait for the other side. It holds the longest head.
 const ROOM: usize = 128 << 10;
-/// Most bytes of one read.
-const PIECE: usize = 32 << 10;
-/// A client that takes nothing for this long is let go, as nginx does (`send_timeout`).
-const STALL: Duration = Duration::from_secs(60);
 /// A client may take this long to end its side once the agent has ended its own.
 const LINGERS: Duration = Duration::from_secs(5);
+/// A connection moves at most this often for one request: data servers may name each other, because their tables differ.
+/// The tries that did not succeed count as well.
+const MOVES: u8 = 4;
+/// The time between two tries to move.
+const STAYS: Duration = Duration::from_millis(10);
 
 /// How a connection ended, if it did not break.
 pub(super) enum End {
     /// Each response that began was sent to its end.
     Regular,
+    /// It goes on at another data server.
+    Moved,
     /// No session was begun.
     Refused,
 }
 
-/// Serves a connection to its end. After an error it ends with a RST, so that its client takes no part of a response
-/// for all of it.
-pub(super) async fn serve(
-    client: TcpStream,
-    ends: Ends,
-    service: &Service,
-    counters: &Counters,
-) -> io::Result<End> {
-    client.set_nodelay(true)?;
-    let deadline = Instant::now() + service.head_timeout;
-    let Some((session, rest)) = shake_hands(&client, service, deadline).await else {
-        return Ok(End::Refused);
-    };
-    counters.shaken.fetch_add(1, Relaxed);
-    let server = SocketAddrV4::new(*ends.cluster.ip(), service.server_port);
-    let connection = Connection {
-        service,
-        counters,
-        ends: Ends {
-            cluster: server,
-            ..ends
-        },
-        session,
-        client,
-        server: None,
-        exchange: Exchange::default(),
-        client_in: rest,
-        plain: Vec::new(),
-        to_server: Vec::new(),
-        from_server: Vec::new(),
-        client_out: Vec::new(),
-        client_has_ended: false,
-        server_reads: true,
-        deadline: Some(deadline),
-    };
-    connection.run().await?;
-    Ok(End::Regular)
-}
-
-/// Makes the handshake. Returns the session, and what came behind the handshake; `None` if there is no session.
-async fn shake_hands(
-    client: &TcpStream,
-    service: &Service,
-    deadline: Instant,
-) -> Option<(Session, Vec<u8>)> {
-    let mut handshake = Handshake::new(&service.acceptor);
-    let (mut input, mut output) = (Vec::new(), Vec::new());
-    let shaking = async {
-        loop {
-            let progress = handshake.advance(&mut input, &mut output);
-            while !output.is_empty() {
-                let written = write(client, &output).await.ok()?;
-                output.drain(..written);
-            }
-            match progress {
-                Ok(Progress::Done(session)) => return Some(session),
-                Ok(Progress::More) => match read(client, &mut input).await {
-                    Ok(1..) => (),
-                    _ => return None,
-                },
-                Err(error) => {
-                    tracing::debug!(%error, "a TLS handshake failed");
-                    // The alert that says why was sent; a RST would overtake it.
-                    end_in_order(client);
-                    return None;
-                }
-            }
-        }
-    };
-    let session = tokio::time::timeout_at(deadline, shaking).await.ok()??;
-    Some((session, input))
-}
-
 /// A connection with a session.
-struct Connection<'a> {
+pub(super) struct Connection<'a> {
     service: &'a Service,
     counters: &'a Counters,
-    /// The client's end, and the local server's.
     ends: Ends,
-    session: Session,
+    state: State,
     client: TcpStream,
     /// The connection to the server, from the first request on.
     server: Option<TcpStream>,
     exchange: Exchange,
-    /// Records of the client that are not whole yet.
-    client_in: Vec<u8>,
-    /// Data of the client for which it is too early.
-    plain: Vec<u8>,
     to_server: Vec<u8>,
     from_server: Vec<u8>,
     /// Records that wait for the client to take them.
@@ -142,12 +70,55 @@ enum Event {
     TooLate,
 }
 
-impl Connection<'_> {
-    async fn run(mut self) -> io::Result<()> {
+/// What becomes of a connection with its next request, if that does not go to the server here.
+enum Departure {
+    /// The agent gives this answer, and the connection ends.
+    Answer(Answer),
+    /// It goes to this data server.
+    Move(Ipv4Addr),
+}
+
+impl<'a> Connection<'a> {
+    /// Makes the connection of a client's socket and session. Its first request must have come until `deadline`.
+    pub fn new(
+        (service, counters): (&'a Service, &'a Counters),
+        client: TcpStream,
+        ends: Ends,
+        state: State,
+        deadline: Instant,
+    ) -> Self {
+        Self {
+            service,
+            counters,
+            ends,
+            state,
+            client,
+            server: None,
+            exchange: Exchange::default(),
+            to_server: Vec::new(),
+            from_server: Vec::new(),
+            client_out: Vec::new(),
+            client_has_ended: false,
+            server_reads: true,
+            deadline: Some(deadline),
+        }
+    }
+
+    /// Serves the connection to its end.
+    pub async fn run(mut self) -> io::Result<End> {
         loop {
             let is_open = self.open_records()?;
-            if let Some(answer) = self.pass_on().await? {
-                return self.answer(answer).await;
+            match self.pass_on().await? {
+                None => (),
+                Some(Departure::Answer(answer)) => return self.answer(answer).await,
+                Some(Departure::Move(next)) => match self.leave(next).await? {
+                    None => return Ok(End::Moved),
+                    Some(stays) => {
+                        self = stays;
+                        self.read_what_came()?;
+                        continue;
+                    }
+                },
             }
             if !is_open {
                 // Half a request is of no use to the server.
@@ -161,7 +132,7 @@ impl Connection<'_> {
             }
             match self.event().await {
                 // A client that breaks off between two requests has all it has asked for.
-                Event::ClientSent(Err(_)) if self.exchange.is_idle() => return Ok(()),
+                Event::ClientSent(Err(_)) if self.exchange.is_idle() => return Ok(End::Regular),
                 Event::ClientSent(read) => self.client_has_ended |= read? == 0,
                 Event::ClientTook(written) => drop(self.client_out.drain(..written?)),
                 Event::ServerSent(Ok(1..)) => self.take_responses()?,
@@ -172,7 +143,7 @@ impl Connection<'_> {
                     self.server_reads = false;
                     self.to_server.clear();
                 }
-                Event::TooLate if self.plain.is_empty() => return self.end().await,
+                Event::TooLate if self.state.plain.is_empty() => return self.end().await,
                 Event::TooLate => return self.answer(Answer::TooSlow).await,
             }
         }
@@ -180,13 +151,13 @@ impl Connection<'_> {
 
     /// Takes the data out of the client's records. False once the client has said its last.
     fn open_records(&mut self) -> io::Result<bool> {
-        let Self {
+        let State {
+            session,
             client_in,
             plain,
-            client_out,
             ..
-        } = self;
-        match self.session.receive(client_in, plain, client_out) {
+        } = &mut self.state;
+        match session.receive(client_in, plain, &mut self.client_out) {
             Ok(Received::Open) => Ok(!self.client_has_ended),
             Ok(Received::Closed) => {
                 self.client_has_ended = true;
@@ -196,20 +167,27 @@ impl Connection<'_> {
         }
     }
 
-    /// Passes requests on to the server, to which it connects first if need be. Returns the agent's own answer if there
-    /// is to be one.
-    async fn pass_on(&mut self) -> io::Result<Option<Answer>> {
-        let was_idle = self.exchange.is_idle();
-        let forwarded = self.exchange.forward(&mut self.plain, &mut self.to_server);
-        match forwarded {
-            Forwarded::More | Forwarded::Waits => (),
-            Forwarded::Answer(answer) => return Ok(Some(answer)),
-            Forwarded::Broken => return Ok(Some(Answer::Bad)),
+    /// Passes requests on to the server, to which it connects first if need be. Returns what else becomes of the
+    /// connection, if the next request does not go there.
+    async fn pass_on(&mut self) -> io::Result<Option<Departure>> {
+        loop {
+            match self
+                .exchange
+                .forward(&mut self.state.plain, &mut self.to_server)
+            {
+                Forwarded::More | Forwarded::Waits => break,
+                Forwarded::Answer(answer) => return Ok(Some(Departure::Answer(answer))),
+                Forwarded::Broken => return Ok(Some(Departure::Answer(Answer::Bad))),
+                Forwarded::Judge(head) => match self.judge(head).await {
+                    Judgement::Here => self.accept(),
+                    Judgement::Elsewhere(next) if self.state.moves < MOVES => {
+                        return Ok(Some(Departure::Move(next)));
+                    }
+                    _ => return Ok(Some(Departure::Answer(Answer::Nobody))),
+                },
+            }
         }
-        if was_idle && !self.exchange.is_idle() {
-            self.counters.requests.fetch_add(1, Relaxed);
-        }
-        let begins = self.exchange.is_idle() && !self.plain.is_empty();
+        let begins = self.exchange.is_idle() && !self.state.plain.is_empty();
         self.deadline = match self.deadline {
             // Before the first request, or in the head of one.
             Some(deadline) if self.server.is_none() || begins => Some(deadline),
@@ -218,8 +196,13 @@ impl Connection<'_> {
         };
         if !self.to_server.is_empty() && self.server.is_none() {
             self.deadline = None;
-            let Ok(server) = Server::Here(self.service.mark).connect(self.ends).await else {
-                return Ok(Some(Answer::Nobody));
+            let cluster = SocketAddrV4::new(*self.ends.cluster.ip(), self.service.server_port);
+            let ends = Ends {
+                cluster,
+                ..self.ends
+            };
+            let Ok(server) = Server::Here(self.service.mark).connect(ends).await else {
+                return Ok(Some(Departure::Answer(Answer::Nobody)));
             };
             self.server = Some(server);
         }
@@ -229,11 +212,60 @@ impl Connection<'_> {
         Ok(None)
     }
 
+    /// Finds out which data server is to answer the request whose head has this many bytes.
+    async fn judge(&self, head: usize) -> Judgement {
+        match &self.service.judge {
+            None => Judgement::Here,
+            Some(daemon) => daemon.judge(self.ends, &self.state.plain[..head]).await,
+        }
+    }
+
+    /// The next request is for the server here.
+    fn accept(&mut self) {
+        self.exchange.accept();
+        self.state.moves = 0;
+        self.counters.requests.fetch_add(1, Relaxed);
+    }
+
+    /// Has the connection move to another data server, with the request that it has read. Returns the connection if it
+    /// stays, because more of its client has come, or the other data server cannot take it.
+    async fn leave(mut self, next: Ipv4Addr) -> io::Result<Option<Self>> {
+        let Some(daemon) = &self.service.judge else {
+            return Ok(Some(self));
+        };
+        write_all(&self.client, &mut self.client_out).await?;
+        // The client must have heard that all it has sent has come: the next socket does not know it.
+        SockRef::from(&self.client).set_tcp_quickack(true)?;
+        self.state.moves += 1;
+        let packed = self.state.pack();
+        let moving = Moving {
+            ends: self.ends,
+            state: packed.clone(),
+        };
+        if daemon.move_to(next, moving, reset(&self.client)).await {
+            return Ok(None);
+        }
+        self.counters.stayed.fetch_add(1, Relaxed);
+        sleep(STAYS).await;
+        let state = State::unpack(&packed).map_err(io::Error::other)?;
+        Ok(Some(Self { state, ..self }))
+    }
+
+    /// Reads what has come, without waiting.
+    fn read_what_came(&mut self) -> io::Result<()> {
+        match self.client.try_read_buf(&mut self.state.client_in) {
+            Ok(0) => self.client_has_ended = true,
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            _ => (),
+        }
+        Ok(())
+    }
+
     /// Encrypts what the server has answered.
     fn take_responses(&mut self) -> io::Result<()> {
         let mut answer = Vec::new();
         let taken = self.exchange.back(&mut self.from_server, &mut answer);
-        let sent = self.session.send(&answer, &mut self.client_out);
+        let sent = self.state.session.send(&answer, &mut self.client_out);
         sent.map_err(io::Error::other)?;
         let what = "the server sent what is no response to a request";
         taken.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, what))
@@ -241,12 +273,13 @@ impl Connection<'_> {
 
     /// Waits for the next event. No more is read of a side while much of it waits.
     async fn event(&mut self) -> Event {
-        let waiting = self.client_in.len() + self.plain.len() + self.to_server.len();
+        let state = &mut self.state;
+        let waiting = state.client_in.len() + state.plain.len() + self.to_server.len();
         let is_heard = !self.client_has_ended && waiting < ROOM;
         let (client, server) = (&self.client, self.server.as_ref());
         let deadline = self.deadline;
         tokio::select! {
-            read = read(client, &mut self.client_in), if is_heard => Event::ClientSent(read),
+            read = read(client, &mut state.client_in), if is_heard => Event::ClientSent(read),
             written = write_in_time(client, &self.client_out), if !self.client_out.is_empty() => {
                 Event::ClientTook(written)
             }
@@ -272,7 +305,7 @@ impl Connection<'_> {
     }
 
     /// Ends the client's connection because the server has ended its own.
-    async fn server_has_ended(self, read: io::Result<usize>) -> io::Result<()> {
+    async fn server_has_ended(self, read: io::Result<usize>) -> io::Result<End> {
         match (self.exchange.server_ends(), read) {
             (ServerEnd::Unanswered, _) => self.answer(Answer::Nobody).await,
             (ServerEnd::Orderly, Ok(_)) => self.end().await,
@@ -283,87 +316,36 @@ impl Connection<'_> {
     }
 
     /// Gives the agent's own answer, and ends the connection.
-    async fn answer(mut self, answer: Answer) -> io::Result<()> {
+    async fn answer(mut self, answer: Answer) -> io::Result<End> {
         self.counters.answered.fetch_add(1, Relaxed);
-        let Self {
-            session,
-            client_out,
-            ..
-        } = &mut self;
-        let sent = session.send(answer.response().as_bytes(), client_out);
+        let session = &mut self.state.session;
+        let sent = session.send(answer.response().as_bytes(), &mut self.client_out);
         sent.map_err(io::Error::other)?;
         self.end().await
     }
 
     /// Ends the session and the connection when the client has taken everything.
-    async fn end(mut self) -> io::Result<()> {
-        self.session.close(&mut self.client_out);
-        while !self.client_out.is_empty() {
-            let written = write_in_time(&self.client, &self.client_out).await?;
-            self.client_out.drain(..written);
-        }
+    async fn end(mut self) -> io::Result<End> {
+        self.state.session.close(&mut self.client_out);
+        write_all(&self.client, &mut self.client_out).await?;
         end_in_order(&self.client);
         SockRef::from(&self.client).shutdown(Shutdown::Write)?;
         // A socket that is closed with data in it would send a RST, which could destroy the rest of the response.
         let reading_away = async {
-            loop {
-                self.client_in.clear();
-                if !matches!(read(&self.client, &mut self.client_in).await, Ok(1..)) {
-                    return;
-                }
+            let mut nothing = Vec::new();
+            while matches!(read(&self.client, &mut nothing).await, Ok(1..)) {
+                nothing.clear();
             }
         };
         // A client that does not end has had its time.
         let _ = timeout(LINGERS, reading_away).await;
-        Ok(())
+        Ok(End::Regular)
     }
 }
 
 async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
-        None => pending().await,
-    }
-}
-
-/// Appends what has come, at most `PIECE` bytes. 0: the other side has ended.
-async fn read(stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
-    loop {
-        stream.readable().await?;
-        buffer.reserve(PIECE);
-        match stream.try_read_buf(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
-            other => return other,
-        }
-    }
-}
-
-async fn read_if(stream: Option<&TcpStream>, buffer: &mut Vec<u8>) -> io::Result<usize> {
-    match stream {
-        Some(stream) => read(stream, buffer).await,
-        None => pending().await,
-    }
-}
-
-/// Sends as much as there is room for.
-async fn write(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-    loop {
-        stream.writable().await?;
-        match stream.try_write(bytes) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
-            other => return other,
-        }
-    }
-}
-
-/// Does the same, but gives up after `STALL`.
-async fn write_in_time(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-    timeout(STALL, write(stream, bytes)).await?
-}
-
-async fn write_if(stream: Option<&TcpStream>, bytes: &[u8]) -> io::Result<usize> {
-    match stream {
-        Some(stream) => write(stream, bytes).await,
         None => pending().await,
     }
 }

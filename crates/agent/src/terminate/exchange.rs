@@ -14,6 +14,8 @@ use crate::http::verdict::{Extent, Verdict, judge};
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
     way: Way,
+    /// Whether the request that comes next is for the server here.
+    is_judged: bool,
 }
 
 /// What a connection is doing.
@@ -48,6 +50,8 @@ pub(super) enum Forwarded {
     More,
     /// The rest of the client's data is a later request's, which has to wait.
     Waits,
+    /// A request has come whose head has this many bytes. It is to be judged whether it is for the server here.
+    Judge(usize),
     /// The client's request gets this answer from the agent itself, and the connection ends with it.
     Answer(Answer),
     /// The body of a request breaks the rules, so nobody knows where the next request begins.
@@ -91,7 +95,11 @@ impl Exchange {
                 Way::Idle => match judge(plain) {
                     Verdict::Wait => return Forwarded::More,
                     Verdict::Answer(answer) => return Forwarded::Answer(answer),
+                    Verdict::Give { head, .. } if !self.is_judged => {
+                        return Forwarded::Judge(head as usize);
+                    }
                     Verdict::Give { asked, head, body } => {
+                        self.is_judged = false;
                         // `judge` has read this many bytes of `plain`.
                         let head: Vec<u8> = plain.drain(..head as usize).collect();
                         let Some(head) = for_server(&head) else {
@@ -103,6 +111,11 @@ impl Exchange {
                 },
             }
         }
+    }
+
+    /// The request that comes next is for the server here.
+    pub fn accept(&mut self) {
+        self.is_judged = true;
     }
 
     /// Takes what can go to the client off the server's data, and appends it to `to_client`.
@@ -223,7 +236,12 @@ mod tests {
         /// The client says this. Returns what the server gets of it, without the line that the agent adds.
         fn client(&mut self, text: &str) -> (Forwarded, String) {
             self.plain.extend(text.as_bytes());
-            let forwarded = self.exchange.forward(&mut self.plain, &mut self.to_server);
+            let mut forwarded = self.exchange.forward(&mut self.plain, &mut self.to_server);
+            if let Forwarded::Judge(head) = forwarded {
+                assert!(self.plain[..head].ends_with(b"\r\n\r\n"));
+                self.exchange.accept();
+                forwarded = self.exchange.forward(&mut self.plain, &mut self.to_server);
+            }
             let text = String::from_utf8(std::mem::take(&mut self.to_server)).unwrap();
             (forwarded, text.replace("X-Forwarded-Proto: https\r\n", ""))
         }

@@ -8,10 +8,16 @@
 //! To the programs in the kernel the agent is the server that listens at the service's port: they adopt connections
 //! into its listener as into any other.
 
+mod arrivals;
+mod begin;
 mod connection;
+mod daemon;
 mod exchange;
+pub mod messages;
 pub mod process;
 pub mod settings;
+mod socket;
+mod state;
 mod succession;
 
 use std::net::SocketAddrV4;
@@ -25,7 +31,10 @@ use baton_tls::Acceptor;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use self::connection::{End, serve};
+use self::arrivals::Arrivals;
+use self::begin::serve;
+use self::connection::End;
+use self::daemon::Daemon;
 use crate::client::Ends;
 use crate::listener::Listener;
 
@@ -42,6 +51,12 @@ baton_core::shared_counters! {
         requests,
         /// Requests that the agent answered itself, with an error.
         answered,
+        /// Connections that came from another data server's agent.
+        came,
+        /// Connections that went to another data server's agent with a request.
+        moved,
+        /// Tries to move a connection that did not succeed. Each is repeated a few times.
+        stayed,
         /// Connections that came to a regular end.
         finished,
         /// Connections that broke: in the middle of a request or response, or by a record that is not the client's.
@@ -50,7 +65,7 @@ baton_core::shared_counters! {
 }
 
 /// How the connections of one service are served.
-pub struct Service {
+pub(crate) struct Service {
     /// The certificates, and all else that a handshake needs.
     pub acceptor: Acceptor,
     /// The port at which the local server listens, at the cluster address.
@@ -59,10 +74,14 @@ pub struct Service {
     pub mark: u32,
     /// The longest time that a handshake, or the head of a request, may take.
     pub head_timeout: Duration,
+    /// The daemon, which says for each request which data server is to answer it. `None`: this one answers all.
+    judge: Option<Daemon>,
+    /// The connections that come from other data servers.
+    arrivals: Arrivals,
 }
 
 /// A listener for the TLS connections of one service.
-pub struct Terminator {
+pub(crate) struct Terminator {
     listener: Listener,
     service: watch::Receiver<Arc<Service>>,
     counters: Arc<Counters>,
@@ -119,6 +138,7 @@ async fn count(client: TcpStream, service: Arc<Service>, counters: Arc<Counters>
     };
     let counter = match serve(client, ends, &service, &counters).await {
         Ok(End::Regular) => &counters.finished,
+        Ok(End::Moved) => &counters.moved,
         Ok(End::Refused) => &counters.refused,
         Err(error) => {
             tracing::debug!(?ends, %error, "a TLS connection failed");

@@ -1,18 +1,17 @@
 //! The process that speaks TLS, apart from the daemon: it reads what a stranger sends, and has the private keys.
 //!
-//! The daemon starts it, and tells it on its standard input which services it is to serve ([`Order`]). It answers on its
-//! standard output ([`Report`]). If its input ends without a word, the daemon has died, and the process goes on as it
-//! is. The next daemon starts a process of its own, which takes over ([`succession`](super::succession)). Then the old
-//! one serves the connections that it has until each has ended.
+//! The daemon starts it, and tells it which services it is to serve ([`Order`]). If the daemon dies, the process goes on
+//! as it is, and connects to the next one ([`daemon`](super::daemon)). If that is another program, it starts a process
+//! of its own, which takes over ([`succession`](super::succession)). Then the old one serves the connections that it has
+//! until each has ended.
 
 use std::collections::HashMap;
 use std::future::pending;
-use std::io::{self, BufRead as _, Write as _, stdin, stdout};
+use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use baton_net::{Error, Result};
@@ -25,6 +24,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::interval;
 
+use super::arrivals::Arrivals;
+use super::daemon::Daemon;
+use super::messages::{FromAgent, ToAgent};
 use super::settings::{Order, Report, ServiceSettings};
 use super::succession::{Predecessor, await_successor};
 use super::{Counters, Service, Terminator};
@@ -33,10 +35,13 @@ use crate::privileges;
 /// The protocols that are offered to clients (RFC 7301).
 const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];
 
+/// How many orders of the daemon may wait.
+const ORDERS: usize = 256;
+
 /// The daemon is told the counters this often.
 const COUNT: Duration = Duration::from_millis(500);
 
-/// Runs the process to its end. `socket` is the path where a successor finds it.
+/// Runs the process to its end. The daemon listens at `socket`.
 ///
 /// # Errors
 /// [`Error::System`], if it cannot begin.
@@ -47,19 +52,33 @@ pub fn run(socket: &Path) -> Result<()> {
     let tickets = new_tickets()?;
     let runtime = runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Error::system("start the threads of the TLS agent"))?;
-    let (told, orders) = mpsc::channel(1);
-    thread::spawn(move || {
-        for line in stdin().lock().lines().map_while(std::result::Result::ok) {
-            if told.blocking_send(line).is_err() {
-                break;
-            }
-        }
-    });
     runtime.block_on(async {
-        let agent = Agent::new(tickets, Predecessor::find(socket).await);
-        serve(agent, orders, socket).await;
+        let successors = socket.with_extension("successors");
+        let predecessor = Predecessor::find(&successors).await;
+        let (told, orders) = mpsc::channel(ORDERS);
+        let daemon = Daemon::connect(socket.to_owned(), build(), told);
+        let agent = Agent::new(tickets, predecessor, daemon);
+        serve(agent, orders, &successors).await;
     });
     Ok(())
+}
+
+/// What tells this program from another build of it: device, inode and time of its file.
+pub fn build() -> String {
+    use std::os::unix::fs::MetadataExt as _;
+    let file = std::fs::metadata("/proc/self/exe");
+    file.map_or_else(
+        |error| error.to_string(),
+        |file| {
+            format!(
+                "{}:{}:{}.{}",
+                file.dev(),
+                file.ino(),
+                file.mtime(),
+                file.mtime_nsec()
+            )
+        },
+    )
 }
 
 /// Makes a key for the tickets of this process.
@@ -76,33 +95,73 @@ fn new_tickets() -> Result<TicketKeys> {
     Ok(TicketKeys::new(key, Vec::new()))
 }
 
-/// Follows the daemon's orders, and goes on without them if the daemon dies, until a successor comes. Then serves the
-/// connections that are left.
-async fn serve(mut agent: Agent, mut orders: mpsc::Receiver<String>, socket: &Path) {
+/// Follows the daemon's orders until a successor comes. Then serves the connections that are left.
+async fn serve(mut agent: Agent, mut orders: mpsc::Receiver<ToAgent>, socket: &Path) {
     let mut count = interval(COUNT);
-    let mut is_told = true;
     let mut successors = None;
     loop {
         tokio::select! {
-            line = orders.recv(), if is_told => match line.map(|line| serde_json::from_str(&line)) {
-                None => is_told = false,
-                Some(Ok(Order::End)) => return,
-                Some(Ok(Order::Serve(services))) => {
+            Some(order) = orders.recv() => match order {
+                ToAgent::Order(Order::End) => return,
+                ToAgent::Order(Order::Serve(services)) => {
                     let report = agent.follow(services);
                     if successors.is_none() && matches!(report, Report::Applied { .. }) {
                         agent.retire_predecessor().await;
                         successors = expect_successors(socket);
                     }
-                    say(&report);
+                    agent.daemon.say(FromAgent::Report(report)).await;
                 }
-                Some(Err(error)) => say(&Report::Refused { why: error.to_string() }),
+                order => agent.hear(order).await,
             },
-            _ = count.tick(), if is_told => say(&agent.counted()),
+            _ = count.tick() => agent.tell_counters(),
             () = agent.await_successor(successors.as_ref()) => break,
         }
     }
     agent.running.clear();
-    while agent.serving.join_next().await.is_some() {}
+    let Agent {
+        mut serving,
+        arrivals,
+        daemon,
+        counters,
+        ..
+    } = agent;
+    loop {
+        tokio::select! {
+            ended = serving.join_next() => if ended.is_none() {
+                return;
+            },
+            Some(order) = orders.recv() => match order {
+                ToAgent::Order(Order::End) => return,
+                order => hear(&arrivals, &daemon, order).await,
+            },
+            _ = count.tick() => tell_counters(&daemon, &counters),
+        }
+    }
+}
+
+/// Hears what the daemon says without being asked, except for orders.
+async fn hear(arrivals: &Arrivals, daemon: &Daemon, message: ToAgent) {
+    match message {
+        ToAgent::Take(number, moving) => {
+            arrivals.expect(moving);
+            daemon.say(FromAgent::Taken(number, true)).await;
+        }
+        ToAgent::Await(number, ends) => {
+            let (arrivals, daemon) = (arrivals.clone(), daemon.clone());
+            tokio::spawn(async move {
+                let has_come = arrivals.has_come(ends).await;
+                daemon.say(FromAgent::Taken(number, has_come)).await;
+            });
+        }
+        // The daemon's answers go to those who have asked.
+        ToAgent::Order(_) | ToAgent::Judged(..) | ToAgent::Stays(_) => {}
+    }
+}
+
+fn tell_counters(daemon: &Daemon, counters: &Counters) {
+    let all = counters.all().into_iter();
+    let counts = all.map(|(name, count)| (name.to_owned(), count)).collect();
+    daemon.tell(FromAgent::Report(Report::Counted(counts)));
 }
 
 /// Listens for a successor. Without that, a successor finds the services' addresses taken, and says so.
@@ -117,15 +176,6 @@ fn expect_successors(socket: &Path) -> Option<UnixListener> {
         .ok()
 }
 
-/// Says something to the daemon. If that has died, nobody listens.
-fn say(report: &Report) {
-    // No value in a report fails to be JSON.
-    let mut line = serde_json::to_vec(report).unwrap_or_default();
-    line.push(b'\n');
-    let mut output = stdout().lock();
-    let _ = output.write_all(&line).and_then(|()| output.flush());
-}
-
 /// The services that are served.
 struct Agent {
     running: HashMap<SocketAddrV4, Running>,
@@ -134,6 +184,8 @@ struct Agent {
     tickets: TicketKeys,
     /// The process from which this one takes over, until it has.
     predecessor: Option<Predecessor>,
+    daemon: Daemon,
+    arrivals: Arrivals,
 }
 
 /// A service that takes connections as long as this exists.
@@ -146,14 +198,24 @@ struct Running {
 }
 
 impl Agent {
-    fn new(tickets: TicketKeys, predecessor: Option<Predecessor>) -> Self {
+    fn new(tickets: TicketKeys, predecessor: Option<Predecessor>, daemon: Daemon) -> Self {
         Self {
             running: HashMap::new(),
             serving: JoinSet::new(),
             counters: Arc::default(),
             tickets,
             predecessor,
+            daemon,
+            arrivals: Arrivals::default(),
         }
+    }
+
+    async fn hear(&self, message: ToAgent) {
+        hear(&self.arrivals, &self.daemon, message).await;
+    }
+
+    fn tell_counters(&self) {
+        tell_counters(&self.daemon, &self.counters);
     }
 
     /// Serves these services from now on. If one cannot be served, all stays as it was.
@@ -250,11 +312,8 @@ impl Agent {
             server_port: wanted.server_port,
             mark: wanted.mark,
             head_timeout: wanted.head_timeout,
+            judge: wanted.judges.then(|| self.daemon.clone()),
+            arrivals: self.arrivals.clone(),
         })
-    }
-
-    fn counted(&self) -> Report {
-        let all = self.counters.all().into_iter();
-        Report::Counted(all.map(|(name, count)| (name.to_owned(), count)).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! What the daemon and the process that speaks TLS say to each other, one JSON object a line.
+//! What the daemon wants of the process that speaks TLS, and what that reports.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -31,6 +31,8 @@ pub struct ServiceSettings {
     pub head_timeout: Duration,
     /// The mark of [`crate::Routing`].
     pub mark: u32,
+    /// Whether the daemon says for each request which data server is to answer it.
+    pub judges: bool,
 }
 
 /// What the process answers.

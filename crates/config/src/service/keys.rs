@@ -75,8 +75,8 @@ keys! {
         /// the alert unrecognized_name.
         unknown_name: UnknownName = text, default "serve", example "refuse";
         /// With protocol = "tls", who speaks TLS to the clients: "pass", the servers on the data servers, which have the
-        /// keys, or "terminate", each data server's own agent, which speaks HTTP/1 to the server there. docs/https.md
-        /// says more.
+        /// keys, or "terminate", each data server's own agent, which speaks HTTP/1 to the server there. Then routes see
+        /// each request, and connections move with their requests. docs/https.md says more.
         tls: TlsMode = text, default "pass", example "terminate";
         /// With "terminate": files (PEM), each with a certificate, those that lead from it to a root, and its private
         /// key (mode 0600). The name that a client wants decides between them; the first is for all other clients.

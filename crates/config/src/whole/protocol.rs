@@ -39,9 +39,10 @@ fn needs_requests(report: &mut Report<'_>, service: &Keys) {
             service.at.clone(),
         ));
     }
-    let of_routes = service
-        .route
-        .iter()
+    // An agent that speaks TLS reads them.
+    let is_read = service.tls.get() == Some(&TlsMode::Terminate);
+    let of_routes = (service.route.iter())
+        .filter(|_| !is_read)
         .flat_map(|route| route.about_requests());
     needing.extend(of_routes.map(|(key, place)| (key.to_owned(), place)));
     for (what, place) in needing {

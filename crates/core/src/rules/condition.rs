@@ -49,7 +49,16 @@ impl Conditions {
                 .all(|list| list.is_empty())
     }
 
-    /// Whether a TLS connection that begins so meets the condition on it. Its routes have no other conditions.
+    /// Whether there are no conditions on requests.
+    pub fn are_only_about_tls(&self) -> bool {
+        let without = Self {
+            alpn: None,
+            ..self.clone()
+        };
+        without.is_empty()
+    }
+
+    /// Whether a TLS connection that begins so meets the condition on it.
     pub fn are_met_by_tls(&self, hello: &ClientHello) -> bool {
         let offers = |alpn: &Matcher| hello.protocols().any(|name| alpn.is_met_by(name));
         self.alpn.as_ref().is_none_or(offers)

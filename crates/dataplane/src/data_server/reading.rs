@@ -3,7 +3,8 @@
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use baton_abi::{
-    AGENT_METADATA, Door, EARLY_METADATA, HaveRead, Kept, LEAVE_METADATA, QUIET_METADATA, TcbKey,
+    AGENT_METADATA, Door, EARLY_METADATA, HaveRead, Kept, LEAVE_METADATA, MOVE_METADATA,
+    QUIET_METADATA, TcbKey,
 };
 use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
@@ -100,6 +101,13 @@ impl Reading {
     /// program tells its connection server.
     pub fn rest(&self, ack: &[u8]) -> Result<(), Error> {
         self.send_as(QUIET_METADATA, ack)
+    }
+
+    /// Sends in an empty ACK as [`Reading::leave`] does, for a connection that the agent has and of which nothing is under
+    /// way: it moves to the data server of this slot. If it has gone there already, the other data server is told of it
+    /// again.
+    pub fn move_to(&self, slot: u16, ack: &[u8]) -> Result<(), Error> {
+        self.send_as(MOVE_METADATA | u32::from(slot), ack)
     }
 
     /// Sends in again what the program found to have come too early.

@@ -1,6 +1,7 @@
 //! Setting a node up, at the start and again with another configuration.
 
 use std::{
+    collections::HashSet,
     net::{IpAddr, Ipv4Addr},
     path::Path,
 };
@@ -212,6 +213,7 @@ impl Daemon {
         } else {
             self.assign_all()?;
         }
+        self.judge_tls()?;
         // The agent knows the routes now, by which it judges what it reads.
         if let Some(port) = reader_port {
             self.tables.set_reader_port(port);
@@ -246,6 +248,31 @@ impl Daemon {
             Some(server) => server.tls_agent.serve(wanted).await,
             None => Ok(()),
         }
+    }
+
+    /// Has the requests judged that come by TLS, of services whose routes need them.
+    fn judge_tls(&mut self) -> Result<()> {
+        let held = self
+            .deconfigured
+            .held(&self.local.config, &self.local.me.name)?;
+        let judged: Vec<_> = (held.into_iter())
+            .filter(|(_, service)| service.terminate.is_some() && !service.routes.is_empty())
+            .collect();
+        let others: HashSet<Ipv4Addr> = (judged.iter())
+            .flat_map(|(_, service)| self.local.config.data_servers_of(service))
+            .filter_map(|node| node.address.ipv4())
+            .filter(|node| *node != self.local.address)
+            .collect();
+        let asks = others
+            .into_iter()
+            .map(|node| (node, self.streams.asking(node)));
+        let asks = asks.collect();
+        let (Some(server), Some(maps)) = (&self.data_server, self.dataplane.as_data_server())
+        else {
+            return Ok(());
+        };
+        let judged = self.tables.ids_and_pools(&judged);
+        server.tls_agent.judge(judged, asks, maps, &self.local)
     }
 
     /// Follows the health and the large files of this data server's services. Health checks go to the cluster

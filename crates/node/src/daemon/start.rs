@@ -96,7 +96,7 @@ impl Daemon {
         let (wanted_hops, wanted) = watch::channel(Vec::new());
         next_hops::follow(local.netlink.clone(), wanted, hop_sender);
         let keys = keys::key_ring_over(&dataplane, &local)?;
-        let (streams, heard) = Streams::open(
+        let (streams, from_others) = Streams::open(
             local.address,
             local.config.cluster.stream_port.get(),
             keys.clone(),
@@ -116,10 +116,15 @@ impl Daemon {
         let migrations = Migrations::start(&dataplane, &local, leftovers.clone())?;
         let roles = local.me.roles;
         let connection_server = leftovers.map(ConnectionServer::begin).transpose()?;
-        let data_server = (roles.is_ds()).then(|| {
+        let current_rules = CurrentRules::default();
+        let data_server = if roles.is_ds() {
             let checks = Checks::new(verdict_sender, local.interface_names());
-            DataServer::new(checks, TlsAgent::start(&local.config.local.run_dir))
-        });
+            let (rules, choices) = (current_rules.reader(), tables.choices());
+            let tls_agent = TlsAgent::start(&local, rules, choices, from_others.questions)?;
+            Some(DataServer::new(checks, tls_agent))
+        } else {
+            None
+        };
         let orphans = (dataplane.as_connection_server())
             .map(baton_dataplane::ConnectionServer::orphans)
             .transpose()?;
@@ -152,7 +157,7 @@ impl Daemon {
             connection_server,
             data_server,
             dispatcher: Dispatcher::default(),
-            current_rules: CurrentRules::default(),
+            current_rules,
             resume,
             sizes: LargeFiles::new(looked_sender),
             door_tallies: DoorTallies::default(),
@@ -163,7 +168,7 @@ impl Daemon {
             incoming: Incoming {
                 verdicts,
                 looked,
-                heard,
+                heard: from_others.heard,
                 hops,
                 calls,
                 calls_sender,

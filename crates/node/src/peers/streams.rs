@@ -19,14 +19,23 @@ impl Daemon {
     /// ever told anything.
     pub(crate) fn tell_nodes(&mut self, nodes: &[Ipv4Addr], topic: Topic, text: &[u8]) {
         let own = self.local.address;
-        let all: Vec<Ipv4Addr> = self
-            .nodes_that_judge()
+        let all: Vec<Ipv4Addr> = (self.nodes_that_judge())
+            .chain(self.nodes_with_tls())
             .filter(|node| *node != own)
             .collect();
         self.streams.tell_only(&all);
         for node in nodes.iter().filter(|node| **node != own) {
             self.streams.tell(*node, topic, text);
         }
+    }
+
+    /// The data servers whose agents speak TLS, and to which connections may move.
+    fn nodes_with_tls(&self) -> impl Iterator<Item = Ipv4Addr> {
+        let services = self.local.config.services.iter();
+        services
+            .filter(|service| service.terminate.is_some())
+            .flat_map(|service| self.local.config.data_servers_of(service))
+            .filter_map(|node| node.address.ipv4())
     }
 
     /// The nodes that judge requests: connection servers, and data servers that are to know what is large.

@@ -1,6 +1,7 @@
 //! Writing the programs' maps from configuration and membership.
 
 mod channels;
+pub mod choices;
 mod maglev_slots;
 mod numbers;
 mod policies;
@@ -36,6 +37,7 @@ use baton_wire::Address;
 use crate::places::Placed;
 
 use channels::Channels;
+use choices::Choices;
 use maglev_slots::MaglevSlots;
 use pools::Pools;
 pub use pools::{PoolId, stable_hash};
@@ -156,6 +158,20 @@ impl Tables {
     /// Sets the port of the agent's listener that reads requests. It takes effect when settings are written.
     pub fn set_reader_port(&mut self, port: u16) {
         self.reader_port = port;
+    }
+
+    /// The choices of all pools, for tasks that choose in user space.
+    pub fn choices(&self) -> Choices {
+        self.pools.choices()
+    }
+
+    /// The id of each of these services, and the index of its own pool. A service without them is left out.
+    pub fn ids_and_pools(&self, services: &[Placed<'_>]) -> HashMap<SocketAddrV4, (u16, u16)> {
+        let of = |(at, _): &Placed<'_>| {
+            let pool = self.pools.found(PoolId::new(*at, None))?;
+            Some((*at, (*self.ids.get(at)?, pool)))
+        };
+        services.iter().filter_map(of).collect()
     }
 
     /// What the agent that reads requests needs to know of these services. A service without an id is left out.

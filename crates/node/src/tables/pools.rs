@@ -10,13 +10,15 @@ use baton_core::{
 };
 use baton_dataplane::{Dataplane, Routing, Tallied};
 
-use super::{numbers::Numbers, routing_of};
+use super::{choices::Choices, numbers::Numbers, routing_of};
 
 /// For each pool its index in the map, what makes its choices, and which choices were written.
 pub struct Pools {
     indices: Numbers<PoolId>,
     choosers: HashMap<u16, Chooser>,
     written: HashMap<u16, Vec<u16>>,
+    /// The same choices, for tasks that choose in user space.
+    choices: Choices,
     /// The seed with which the programs hash clients and paths. All pools of the cluster have the same seed, so that a
     /// client goes to the same server in all pools of the same servers.
     hash_seed: u32,
@@ -71,6 +73,7 @@ impl Pools {
             indices: Numbers::over(0..MAX_POOLS as u16, indices), // 128
             choosers: HashMap::new(),
             written: HashMap::new(),
+            choices: Choices::default(),
             hash_seed: 0,
         }
     }
@@ -101,6 +104,7 @@ impl Pools {
         for index in self.indices.keep(wanted) {
             self.choosers.remove(&index);
             self.written.remove(&index);
+            self.choices.set(index, Policy::RoundRobin, &[]);
             routing_of(dataplane)?.set_pool(index, &Pool::default())?;
         }
         Ok(())
@@ -134,6 +138,8 @@ impl Pools {
             [] if !others.is_empty() => (others, Policy::RoundRobin, POOL_NOBODY),
             _ => (servers, policy, 0),
         };
+        let for_requests = if nobody == 0 { choices } else { &[] };
+        self.choices.set(index, policy, for_requests);
         let flags = nobody | if per_request { POOL_PER_REQUEST } else { 0 };
         let flags = flags as u8; // bits that C keeps in a byte
         let old = routing.pool(index)?;
@@ -162,6 +168,11 @@ impl Pools {
         routing.set_pool(index, &pool)?;
         self.written.insert(index, choices.to_vec());
         Ok(())
+    }
+
+    /// The choices of all pools, as they are now and will be.
+    pub fn choices(&self) -> Choices {
+        self.choices.clone()
     }
 
     /// When some pool's choices may change although its servers stay the same.

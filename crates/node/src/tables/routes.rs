@@ -39,9 +39,15 @@ pub fn check(services: &[baton_config::Service]) -> Result<()> {
 }
 
 fn compile(targets: &[Target<'_>]) -> Result<RouteTable> {
-    let routes: Vec<Route<'_>> = (targets.iter().flat_map(of_service))
-        .map(|(route, _)| route)
-        .collect();
+    // The programs see of TLS only what a ClientHello says.
+    let is_seen = |target: &&Target<'_>, (route, conditions): &(Route<'_>, Conditions)| {
+        !target.service.is_tls() || route.path == b"/" && conditions.are_only_about_tls()
+    };
+    let mut routes = Vec::new();
+    for target in targets {
+        let seen = of_service(target).filter(|one| is_seen(&target, one));
+        routes.extend(seen.map(|(route, _)| route));
+    }
     Ok(RouteTable::compile(&routes)?)
 }
 

@@ -2,5 +2,6 @@
 
 pub mod claim;
 pub mod leave;
+mod moves;
 pub mod none;
 pub mod yields;

@@ -1,0 +1,105 @@
+//! How a connection begins: with a handshake, or with a session that another data server's agent has begun.
+
+use std::future::pending;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+
+use baton_tls::{Handshake, Progress, Session};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+use super::arrivals::Arrivals;
+use super::connection::{Connection, End};
+use super::messages::Secret;
+use super::socket::{read, write};
+use super::state::State;
+use super::{Counters, Service};
+use crate::client::{Ends, end_in_order};
+
+/// The first byte of a record of a handshake (RFC 8446, section 5.1).
+const HANDSHAKE: [u8; 1] = [22];
+
+/// Serves a connection to its end. After an error it ends with a RST, so that its client takes no part of a response
+/// for all of it.
+pub(super) async fn serve(
+    client: TcpStream,
+    ends: Ends,
+    service: &Service,
+    counters: &Counters,
+) -> io::Result<End> {
+    client.set_nodelay(true)?;
+    let deadline = Instant::now() + service.head_timeout;
+    let state = match arrived(&client, ends, &service.arrivals).await {
+        Some(state) => {
+            counters.came.fetch_add(1, Relaxed);
+            State::unpack(&state).map_err(io::Error::other)?
+        }
+        None => {
+            let Some((session, client_in)) = shake_hands(&client, service, deadline).await else {
+                return Ok(End::Refused);
+            };
+            counters.shaken.fetch_add(1, Relaxed);
+            State {
+                session,
+                client_in,
+                plain: Vec::new(),
+                moves: 0,
+            }
+        }
+    };
+    Connection::new((service, counters), client, ends, state, deadline)
+        .run()
+        .await
+}
+
+/// The state of a connection that has moved here; `None` if it is a new one.
+async fn arrived(client: &TcpStream, ends: Ends, arrivals: &Arrivals) -> Option<Secret> {
+    let mut socket = match arrivals.socket(ends) {
+        Ok(state) => return Some(state),
+        Err(socket) => socket,
+    };
+    let is_new = async {
+        let mut first = [0];
+        if matches!(client.peek(&mut first).await, Ok(1..)) && first != HANDSHAKE {
+            pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        state = socket.session() => state,
+        () = is_new => None,
+    }
+}
+
+/// Makes the handshake. Returns the session, and what came behind the handshake; `None` if there is no session.
+async fn shake_hands(
+    client: &TcpStream,
+    service: &Service,
+    deadline: Instant,
+) -> Option<(Session, Vec<u8>)> {
+    let mut handshake = Handshake::new(&service.acceptor);
+    let (mut input, mut output) = (Vec::new(), Vec::new());
+    let shaking = async {
+        loop {
+            let progress = handshake.advance(&mut input, &mut output);
+            while !output.is_empty() {
+                let written = write(client, &output).await.ok()?;
+                output.drain(..written);
+            }
+            match progress {
+                Ok(Progress::Done(session)) => return Some(session),
+                Ok(Progress::More) => match read(client, &mut input).await {
+                    Ok(1..) => (),
+                    _ => return None,
+                },
+                Err(error) => {
+                    tracing::debug!(%error, "a TLS handshake failed");
+                    // The alert that says why was sent; a RST would overtake it.
+                    end_in_order(client);
+                    return None;
+                }
+            }
+        }
+    };
+    let session = timeout_at(deadline, shaking).await.ok()??;
+    Some((session, input))
+}

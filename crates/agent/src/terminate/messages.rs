@@ -1,0 +1,373 @@
+//! What the daemon and the process that speaks TLS say to each other, in frames:
+//!
+//! ```text
+//!  length of the rest: 4 bytes, big-endian | kind: 1 | number of the question: 8 | content
+//! ```
+//!
+//! Settings and reports are JSON. What holds requests or secrets is in bytes, and is overwritten when it is dropped.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use zeroize::Zeroizing;
+
+use super::settings::{Order, Report};
+use crate::client::Ends;
+
+/// The longest frame: a session, and what has come of it.
+const LONGEST: usize = 1 << 20;
+
+/// Bytes that may hold secrets.
+pub type Secret = Zeroizing<Vec<u8>>;
+
+/// What the daemon says.
+#[derive(Debug)]
+pub enum ToAgent {
+    /// An order.
+    Order(Order),
+    /// The answer to [`FromAgent::Judge`].
+    Judged(u64, Judgement),
+    /// Another data server's agent has a connection move here. The answer is [`FromAgent::Taken`].
+    Take(u64, Moving),
+    /// Has this connection come, which another data server's agent has move here? The answer is [`FromAgent::Taken`], when
+    /// it has come or is no longer expected.
+    Await(u64, Ends),
+    /// The answer to [`FromAgent::Move`], if the connection has not moved: it is to stay. If it has moved, its socket has
+    /// ended.
+    Stays(u64),
+}
+
+/// What the process says.
+#[derive(Debug)]
+pub enum FromAgent {
+    /// What the process says first: of which build it is.
+    Hello(String),
+    /// The answer to an order, or counters.
+    Report(Report),
+    /// Which data server is to answer the request with this head, to the service at this address, from this client?
+    Judge(u64, Ends, Vec<u8>),
+    /// The connection is to move to this data server.
+    Move(u64, Ipv4Addr, Moving),
+    /// The connection has left its socket, on the way to the other data server.
+    Left(u64),
+    /// Whether the session of the connection can go on here; or whether the connection has come.
+    Taken(u64, bool),
+}
+
+/// Which data server is to answer a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// This one.
+    Here,
+    /// Another one, at this address.
+    Elsewhere(Ipv4Addr),
+    /// None can.
+    Nobody,
+}
+
+/// A connection that moves, with all that its next agent needs.
+pub struct Moving {
+    /// The client, and the cluster address and port.
+    pub ends: Ends,
+    /// The session and the data that have come of it ([`super::session`]).
+    pub state: Secret,
+}
+
+/// The state is secret.
+impl fmt::Debug for Moving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Moving")
+            .field("ends", &self.ends)
+            .field("bytes", &self.state.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Moving {
+    fn write(&self, to: &mut Vec<u8>) {
+        write_ends(to, &self.ends);
+        to.extend_from_slice(&self.state);
+    }
+
+    fn read(mut bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            ends: read_ends(&mut bytes)?,
+            state: Zeroizing::new(bytes.to_vec()),
+        })
+    }
+
+    /// The connection as bytes, for the daemon of another node.
+    pub fn to_bytes(&self) -> Secret {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(ENDS + self.state.len()));
+        self.write(&mut bytes);
+        bytes
+    }
+
+    /// The connection that [`Moving::to_bytes`] made these bytes of; `None` if they are none.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Self::read(bytes)
+    }
+}
+
+/// Bytes of two addresses with their ports.
+const ENDS: usize = 12;
+
+fn write_ends(to: &mut Vec<u8>, ends: &Ends) {
+    for end in [ends.client, ends.cluster] {
+        to.extend(end.ip().octets());
+        to.extend(end.port().to_be_bytes());
+    }
+}
+
+fn read_ends(bytes: &mut &[u8]) -> Option<Ends> {
+    let mut end = || {
+        let (ip, rest) = bytes.split_first_chunk::<4>()?;
+        let (port, rest) = rest.split_first_chunk::<2>()?;
+        *bytes = rest;
+        Some(SocketAddrV4::new(
+            Ipv4Addr::from(*ip),
+            u16::from_be_bytes(*port),
+        ))
+    };
+    Some(Ends {
+        client: end()?,
+        cluster: end()?,
+    })
+}
+
+/// A message that goes one way.
+pub trait Message: Sized {
+    /// Its kind, its number, and its content, which is appended.
+    fn encode(&self, content: &mut Vec<u8>) -> (u8, u64);
+    /// The message of this kind, number and content; `None` if there is no such message.
+    fn decode(kind: u8, number: u64, content: &[u8]) -> Option<Self>;
+}
+
+fn json(value: &impl serde::Serialize, content: &mut Vec<u8>) {
+    // Nothing in settings and reports fails to be JSON.
+    content.extend(serde_json::to_vec(value).unwrap_or_default());
+}
+
+impl Message for ToAgent {
+    fn encode(&self, content: &mut Vec<u8>) -> (u8, u64) {
+        match self {
+            Self::Order(order) => {
+                json(order, content);
+                (0, 0)
+            }
+            Self::Judged(number, judgement) => {
+                match judgement {
+                    Judgement::Here => content.push(0),
+                    Judgement::Elsewhere(next) => {
+                        content.push(1);
+                        content.extend(next.octets());
+                    }
+                    Judgement::Nobody => content.push(2),
+                }
+                (1, *number)
+            }
+            Self::Take(number, moving) => {
+                moving.write(content);
+                (2, *number)
+            }
+            Self::Stays(number) => (3, *number),
+            Self::Await(number, ends) => {
+                write_ends(content, ends);
+                (4, *number)
+            }
+        }
+    }
+
+    fn decode(kind: u8, number: u64, content: &[u8]) -> Option<Self> {
+        Some(match (kind, content) {
+            (0, _) => Self::Order(serde_json::from_slice(content).ok()?),
+            (1, [0]) => Self::Judged(number, Judgement::Here),
+            (1, [1, a, b, c, d]) => {
+                Self::Judged(number, Judgement::Elsewhere(Ipv4Addr::new(*a, *b, *c, *d)))
+            }
+            (1, [2]) => Self::Judged(number, Judgement::Nobody),
+            (2, _) => Self::Take(number, Moving::read(content)?),
+            (3, []) => Self::Stays(number),
+            (4, mut ends) => Self::Await(number, read_ends(&mut ends)?),
+            _ => return None,
+        })
+    }
+}
+
+impl Message for FromAgent {
+    fn encode(&self, content: &mut Vec<u8>) -> (u8, u64) {
+        match self {
+            Self::Report(report) => {
+                json(report, content);
+                (0, 0)
+            }
+            Self::Judge(number, ends, head) => {
+                write_ends(content, ends);
+                content.extend(head);
+                (1, *number)
+            }
+            Self::Move(number, next, moving) => {
+                content.extend(next.octets());
+                moving.write(content);
+                (2, *number)
+            }
+            Self::Taken(number, is_here) => {
+                content.push((*is_here).into());
+                (3, *number)
+            }
+            Self::Left(number) => (4, *number),
+            Self::Hello(build) => {
+                content.extend(build.bytes());
+                (5, 0)
+            }
+        }
+    }
+
+    fn decode(kind: u8, number: u64, mut content: &[u8]) -> Option<Self> {
+        Some(match (kind, content) {
+            (0, _) => Self::Report(serde_json::from_slice(content).ok()?),
+            (1, _) => Self::Judge(number, read_ends(&mut content)?, content.to_vec()),
+            (2, [a, b, c, d, rest @ ..]) => {
+                let next = Ipv4Addr::new(*a, *b, *c, *d);
+                Self::Move(number, next, Moving::read(rest)?)
+            }
+            (3, [is_here @ (0 | 1)]) => Self::Taken(number, *is_here == 1),
+            (4, []) => Self::Left(number),
+            (5, build) => Self::Hello(String::from_utf8(build.to_vec()).ok()?),
+            _ => return None,
+        })
+    }
+}
+
+/// The frame of a message.
+pub fn frame(message: &impl Message) -> Secret {
+    let mut content = Zeroizing::new(Vec::new());
+    let (kind, number) = message.encode(&mut content);
+    let mut frame = Zeroizing::new(Vec::with_capacity(HEADER + content.len()));
+    // No message is near 4 GiB.
+    frame.extend(((content.len() + HEADER - 4) as u32).to_be_bytes());
+    frame.push(kind);
+    frame.extend(number.to_be_bytes());
+    frame.extend_from_slice(&content);
+    frame
+}
+
+const HEADER: usize = 4 + 1 + 8;
+
+/// Sends a message.
+///
+/// # Errors
+/// The other side has ended.
+pub async fn send(to: &mut (impl AsyncWrite + Unpin), message: &impl Message) -> io::Result<()> {
+    to.write_all(&frame(message)).await
+}
+
+/// Receives the next message. `None`: the other side has ended.
+///
+/// # Errors
+/// The other side said what nobody understands.
+pub async fn receive<M: Message>(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<M>> {
+    let length = match from.read_u32().await {
+        Ok(length) => length as usize,
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let invalid = || io::Error::new(io::ErrorKind::InvalidData, "no message of this version");
+    if !(HEADER - 4..=LONGEST).contains(&length) {
+        return Err(invalid());
+    }
+    let mut frame = Zeroizing::new(vec![0; length]);
+    from.read_exact(&mut frame).await?;
+    let (kind, rest) = frame.split_first().ok_or_else(invalid)?;
+    let (number, content) = rest.split_first_chunk().ok_or_else(invalid)?;
+    let message = M::decode(*kind, u64::from_be_bytes(*number), content);
+    message.map(Some).ok_or_else(invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends() -> Ends {
+        Ends {
+            client: "192.0.2.7:40000".parse().unwrap(),
+            cluster: "192.0.2.100:443".parse().unwrap(),
+        }
+    }
+
+    fn moving() -> Moving {
+        Moving {
+            ends: ends(),
+            state: Zeroizing::new(vec![7; 1000]),
+        }
+    }
+
+    /// Receives these bytes, and describes the messages in them.
+    async fn received<M: Message + std::fmt::Debug>(mut bytes: &[u8]) -> io::Result<Vec<String>> {
+        let mut messages = Vec::new();
+        while let Some(message) = receive::<M>(&mut bytes).await? {
+            messages.push(format!("{message:?}"));
+        }
+        Ok(messages)
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_is_received() {
+        let next = Ipv4Addr::new(192, 0, 2, 11);
+        let mut bytes = Vec::new();
+        let mut sent = Vec::new();
+        for message in [
+            FromAgent::Hello("build".into()),
+            FromAgent::Report(Report::Counted(vec![("a".into(), 1)])),
+            FromAgent::Judge(1, ends(), b"GET / HTTP/1.1\r\n\r\n".to_vec()),
+            FromAgent::Move(2, next, moving()),
+            FromAgent::Left(u64::MAX),
+            FromAgent::Taken(4, true),
+        ] {
+            sent.push(format!("{message:?}"));
+            send(&mut bytes, &message).await.unwrap();
+        }
+        assert_eq!(received::<FromAgent>(&bytes).await.unwrap(), sent);
+        let (mut bytes, mut sent) = (Vec::new(), Vec::new());
+        for message in [
+            ToAgent::Order(Order::Serve(Vec::new())),
+            ToAgent::Order(Order::End),
+            ToAgent::Judged(1, Judgement::Here),
+            ToAgent::Judged(2, Judgement::Elsewhere(next)),
+            ToAgent::Judged(3, Judgement::Nobody),
+            ToAgent::Take(4, moving()),
+            ToAgent::Await(5, ends()),
+            ToAgent::Stays(6),
+        ] {
+            sent.push(format!("{message:?}"));
+            send(&mut bytes, &message).await.unwrap();
+        }
+        assert_eq!(received::<ToAgent>(&bytes).await.unwrap(), sent);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_message_is_refused() {
+        let whole = frame(&ToAgent::Judged(1, Judgement::Here));
+        assert_eq!(received::<ToAgent>(b"").await.unwrap().len(), 0);
+        for cut in 4..whole.len() {
+            assert!(received::<ToAgent>(&whole[..cut]).await.is_err(), "{cut}");
+        }
+        for (place, value) in [(0, 1), (3, 0), (4, 99), (13, 9)] {
+            let mut bytes = whole.to_vec();
+            bytes[place] = value;
+            assert!(received::<ToAgent>(&bytes).await.is_err(), "{place}");
+        }
+    }
+
+    #[test]
+    fn a_connection_goes_from_daemon_to_daemon() {
+        let bytes = moving().to_bytes();
+        let come = Moving::from_bytes(&bytes).unwrap();
+        assert_eq!((come.ends, &come.state), (ends(), &moving().state));
+        for cut in 0..ENDS {
+            assert!(Moving::from_bytes(&bytes[..cut]).is_none());
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Reads and writes of a connection's two sockets, each of which waits until it can do something.
+
+use std::future::pending;
+use std::io;
+use std::time::Duration;
+
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::client::has_ended;
+
+/// Most bytes of one read.
+const PIECE: usize = 32 << 10;
+/// A client that takes nothing for this long is let go, as nginx does (`send_timeout`).
+const STALL: Duration = Duration::from_secs(60);
+
+/// Appends what has come, at most `PIECE` bytes. 0: the other side has ended.
+pub(super) async fn read(stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    loop {
+        stream.readable().await?;
+        buffer.reserve(PIECE);
+        match stream.try_read_buf(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
+            other => return other,
+        }
+    }
+}
+
+/// Does the same; waits for ever if there is no stream.
+pub(super) async fn read_if(stream: Option<&TcpStream>, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    match stream {
+        Some(stream) => read(stream, buffer).await,
+        None => pending().await,
+    }
+}
+
+/// Sends as much as there is room for.
+pub(super) async fn write(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        stream.writable().await?;
+        match stream.try_write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
+            other => return other,
+        }
+    }
+}
+
+/// Does the same, but gives up after `STALL`.
+pub(super) async fn write_in_time(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    timeout(STALL, write(stream, bytes)).await?
+}
+
+/// Sends all of the bytes, and takes them off.
+pub(super) async fn write_all(stream: &TcpStream, bytes: &mut Vec<u8>) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let written = write_in_time(stream, bytes).await?;
+        bytes.drain(..written);
+    }
+    Ok(())
+}
+
+/// Does the same as [`write`]; waits for ever if there is no stream.
+pub(super) async fn write_if(stream: Option<&TcpStream>, bytes: &[u8]) -> io::Result<usize> {
+    match stream {
+        Some(stream) => write(stream, bytes).await,
+        None => pending().await,
+    }
+}
+
+/// Waits until a RST has ended the connection.
+pub(super) async fn reset(stream: &TcpStream) {
+    while !has_ended(stream) {
+        // An error means that the runtime ends.
+        if stream.ready(Interest::ERROR).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The task that keeps a process running that speaks TLS.
+
+use std::{future::pending, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use baton_agent::terminate::{
+    messages::ToAgent,
+    settings::{Order, Report, ServiceSettings},
+};
+use baton_streams::Question;
+use tokio::{
+    net::UnixListener,
+    process::{Child, Command},
+    sync::mpsc,
+    time::{sleep, timeout},
+};
+use tracing::{info, warn};
+
+use super::{Ordered, desk::Desk, link::Link};
+
+/// A process answers an order within this time.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// A process of an earlier daemon connects within this time, if there is one.
+const EARLIER: Duration = Duration::from_millis(300);
+/// A process that was started connects within this time.
+const STARTS: Duration = Duration::from_secs(10);
+/// A process that is to end does so within this time.
+const ENDS: Duration = Duration::from_secs(2);
+/// The time before a process that has died is started again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The task's state.
+pub(super) struct Keeper {
+    socket: PathBuf,
+    /// Processes that have connected.
+    links: mpsc::Receiver<Link>,
+    /// The process that serves.
+    current: Option<Link>,
+    /// Processes of other builds, which serve the connections that they have.
+    others: Vec<Link>,
+    child: Option<Child>,
+    /// Whether processes of an earlier daemon have had their time to connect.
+    has_looked: bool,
+    /// The services that the process serves, or is to serve.
+    services: Vec<ServiceSettings>,
+    build: String,
+}
+
+impl Keeper {
+    /// Makes the task. Processes connect to this listener.
+    pub fn new(socket: PathBuf, listener: UnixListener, desk: Arc<Desk>) -> Self {
+        let (sender, links) = mpsc::channel(8);
+        tokio::spawn(async move {
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        let (desk, sender) = (Arc::clone(&desk), sender.clone());
+                        tokio::spawn(async move {
+                            if let Some(link) = Link::accept(stream, desk).await {
+                                // The task ends with the daemon.
+                                let _ = sender.send(link).await;
+                            }
+                        });
+                    }
+                    Err(error) => {
+                        warn!(%error, "cannot accept a TLS agent");
+                        sleep(PAUSE).await;
+                    }
+                }
+            }
+        });
+        Self {
+            socket,
+            links,
+            current: None,
+            others: Vec::new(),
+            child: None,
+            has_looked: false,
+            services: Vec::new(),
+            build: build(),
+        }
+    }
+
+    /// Obeys orders, and passes on questions, for as long as the daemon lives.
+    pub async fn run(
+        mut self,
+        mut ordered: mpsc::Receiver<Ordered>,
+        mut questions: mpsc::Receiver<Question>,
+    ) {
+        loop {
+            tokio::select! {
+                next = ordered.recv() => {
+                    let Some(Ordered { order, answer }) = next else {
+                        return;
+                    };
+                    let outcome = self.obey(order).await;
+                    // The daemon waits for it.
+                    let _ = answer.send(outcome);
+                }
+                Some(question) = questions.recv() => {
+                    if let Some(current) = &self.current {
+                        current.ask(question);
+                    }
+                }
+                Some(link) = self.links.recv() => self.meet(link),
+                () = ended(&mut self.current) => self.again().await,
+            }
+        }
+    }
+
+    /// Notes a process that has connected.
+    fn meet(&mut self, link: Link) {
+        self.others.retain(|other| !other.to.is_closed());
+        if self.current.is_none() && link.build == self.build {
+            self.current = Some(link);
+        } else {
+            self.others.push(link);
+        }
+    }
+
+    /// Starts the process that has died once more.
+    async fn again(&mut self) {
+        self.current = None;
+        warn!("the TLS agent has ended, with all its connections: starting it again");
+        sleep(PAUSE).await;
+        let services = self.services.clone();
+        if let Err(error) = self.obey(Order::Serve(services)).await {
+            warn!("cannot start the TLS agent again: {error:#}");
+        }
+    }
+
+    /// Has the process obey. One that does not run is started if there is something for it to do.
+    async fn obey(&mut self, order: Order) -> Result<()> {
+        match order {
+            Order::End => {
+                for link in self.current.take().into_iter().chain(self.others.drain(..)) {
+                    let _ = link.to.send(ToAgent::Order(Order::End)).await;
+                    // One that hangs is left alone.
+                    let _ = timeout(ENDS, link.to.closed()).await;
+                }
+                for socket in [&self.socket, &self.socket.with_extension("successors")] {
+                    // The second one is there only if a process has served.
+                    let _ = std::fs::remove_file(socket);
+                }
+                Ok(())
+            }
+            Order::Serve(services) => {
+                self.find_earlier().await;
+                if self.current.is_none() && services.is_empty() {
+                    return Ok(());
+                }
+                if self.current.is_none() {
+                    self.start().await?;
+                }
+                self.serve(services).await
+            }
+        }
+    }
+
+    async fn serve(&mut self, services: Vec<ServiceSettings>) -> Result<()> {
+        let current = self.current.as_mut().context("no TLS agent runs")?;
+        let order = ToAgent::Order(Order::Serve(services.clone()));
+        let gone = || anyhow!("the TLS agent has ended; its messages are in this log");
+        current.to.send(order).await.map_err(|_| gone())?;
+        let report = timeout(PATIENCE, current.reports.recv()).await;
+        match report.context("the TLS agent does not answer")? {
+            Some(Report::Applied { warnings }) => {
+                for warning in warnings {
+                    warn!("{warning}");
+                }
+                self.services = services;
+                Ok(())
+            }
+            Some(Report::Refused { why }) => bail!("{why}"),
+            Some(Report::Counted(_)) => Ok(()),
+            None => {
+                self.current = None;
+                Err(gone())
+            }
+        }
+    }
+
+    /// Gives the processes of an earlier daemon the time to connect.
+    async fn find_earlier(&mut self) {
+        if std::mem::replace(&mut self.has_looked, true)
+            || !self.socket.with_extension("successors").exists()
+        {
+            return;
+        }
+        while let Ok(Some(link)) = timeout(EARLIER, self.links.recv()).await {
+            self.meet(link);
+            if self.current.is_some() {
+                info!("going on with the TLS agent of the daemon before");
+                return;
+            }
+        }
+    }
+
+    /// Starts this program once more, with the verb of the TLS agent. It outlives the daemon if that dies.
+    async fn start(&mut self) -> Result<()> {
+        let child = Command::new("/proc/self/exe")
+            .arg("tls-agent")
+            .arg(&self.socket)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .context("cannot start the TLS agent")?;
+        info!(pid = child.id(), "started the TLS agent");
+        // The one before has ended, or will, and is then collected.
+        self.child = Some(child);
+        let connecting = async {
+            while self.current.is_none() {
+                match self.links.recv().await {
+                    Some(link) => self.meet(link),
+                    None => pending().await,
+                }
+            }
+        };
+        timeout(STARTS, connecting)
+            .await
+            .context("the TLS agent does not connect")
+    }
+}
+
+/// Waits until the process that serves has ended.
+async fn ended(current: &mut Option<Link>) {
+    match current {
+        Some(link) => link.to.closed().await,
+        None => pending().await,
+    }
+}
+
+/// The build of this program, as its processes say it: each file that is installed has another one.
+fn build() -> String {
+    baton_agent::terminate::process::build()
+}

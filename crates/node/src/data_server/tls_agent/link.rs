@@ -1,0 +1,166 @@
+//! The connection between the daemon and one process that speaks TLS.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use baton_agent::terminate::{
+    messages::{FromAgent, Judgement, ToAgent, receive, send},
+    settings::Report,
+};
+use baton_streams::Question;
+use tokio::{
+    net::UnixStream,
+    sync::{mpsc, oneshot, watch},
+};
+use tracing::debug;
+
+use super::{desk::Desk, moves};
+use crate::locked::locked;
+
+/// How many messages may wait to be sent.
+const WAITING: usize = 1024;
+
+/// A process that has connected.
+pub struct Link {
+    /// The build of the process.
+    pub build: String,
+    /// Messages to it.
+    pub to: mpsc::Sender<ToAgent>,
+    /// Its answers to orders. They end with the process.
+    pub reports: mpsc::Receiver<Report>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    desk: Arc<Desk>,
+    to: mpsc::Sender<ToAgent>,
+    reports: mpsc::Sender<Report>,
+    /// The moves under way, by the process's numbers: whether the connection has left its socket.
+    moves: Mutex<HashMap<u64, watch::Sender<bool>>>,
+    /// Who waits for the process's answer to which question.
+    asked: Mutex<HashMap<u64, oneshot::Sender<bool>>>,
+    next: AtomicU64,
+}
+
+impl Link {
+    /// Makes the link of a process that connects. `None`: it is none.
+    pub async fn accept(mut stream: UnixStream, desk: Arc<Desk>) -> Option<Self> {
+        let Ok(Some(FromAgent::Hello(build))) = receive(&mut stream).await else {
+            return None;
+        };
+        let (to, mut messages) = mpsc::channel(WAITING);
+        let (report, reports) = mpsc::channel(4);
+        let shared = Arc::new(Shared {
+            desk,
+            to: to.clone(),
+            reports: report,
+            moves: Mutex::default(),
+            asked: Mutex::default(),
+            next: AtomicU64::new(1),
+        });
+        let link = Self {
+            build,
+            to,
+            reports,
+            shared: Arc::clone(&shared),
+        };
+        tokio::spawn(async move {
+            let (mut from, mut to) = stream.into_split();
+            let hearing = async {
+                while let Some(message) = receive(&mut from).await? {
+                    hear(&shared, message).await;
+                }
+                io::Result::Ok(())
+            };
+            let speaking = async {
+                while let Some(message) = messages.recv().await {
+                    send(&mut to, &message).await?;
+                }
+                io::Result::Ok(())
+            };
+            let ended = tokio::select! {
+                ended = hearing => ended,
+                ended = speaking => ended,
+            };
+            if let Err(error) = ended {
+                debug!(%error, "a TLS agent is gone");
+            }
+        });
+        Some(link)
+    }
+
+    /// Passes on a question of another daemon to the process, and its answer back.
+    pub fn ask(&self, question: Question) {
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(async move {
+            let number = shared.next.fetch_add(1, Relaxed);
+            let Some(message) = moves::read_question(&question.text, number) else {
+                return;
+            };
+            if let ToAgent::Take(_, moving) = &message {
+                shared.desk.moves.end(moving.ends);
+            }
+            let (sender, answer) = oneshot::channel();
+            locked(&shared.asked).insert(number, sender);
+            let asked = shared.to.send(message).await;
+            if asked.is_ok()
+                && let Ok(yes) = answer.await
+            {
+                // Who has asked may have lost patience.
+                let _ = question.answer.send(vec![yes.into()]);
+            }
+            locked(&shared.asked).remove(&number);
+        });
+    }
+}
+
+async fn hear(shared: &Arc<Shared>, message: FromAgent) {
+    match message {
+        FromAgent::Hello(_) => {}
+        FromAgent::Report(Report::Counted(counts)) => shared.desk.count(counts),
+        FromAgent::Report(report) => {
+            // Nobody may wait for it anymore.
+            let _ = shared.reports.try_send(report);
+        }
+        FromAgent::Judge(number, ends, head) => {
+            let known = shared.desk.judge.judge_now(ends, &head);
+            if let Some(judgement @ (Judgement::Here | Judgement::Elsewhere(_))) = known {
+                let _ = shared.to.send(ToAgent::Judged(number, judgement)).await;
+                return;
+            }
+            let shared = Arc::clone(shared);
+            tokio::spawn(async move {
+                let judgement = shared.desk.judge.judge(ends, &head).await;
+                let _ = shared.to.send(ToAgent::Judged(number, judgement)).await;
+            });
+        }
+        FromAgent::Move(number, next, moving) => {
+            let shared = Arc::clone(shared);
+            let (sender, mut left) = watch::channel(false);
+            locked(&shared.moves).insert(number, sender);
+            tokio::spawn(async move {
+                if !shared.desk.move_to(next, &moving, &mut left).await {
+                    let _ = shared.to.send(ToAgent::Stays(number)).await;
+                }
+                locked(&shared.moves).remove(&number);
+            });
+        }
+        FromAgent::Left(number) => {
+            if let Some(left) = locked(&shared.moves).get(&number) {
+                left.send_replace(true);
+            }
+        }
+        FromAgent::Taken(number, yes) => {
+            let asked = locked(&shared.asked).remove(&number);
+            if let Some(asked) = asked {
+                let _ = asked.send(yes);
+            }
+        }
+    }
+}

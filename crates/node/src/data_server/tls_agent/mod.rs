@@ -1,0 +1,143 @@
+//! The process that speaks TLS for services with `tls = "terminate"`: the daemon starts it, tells it what to serve, judges
+//! its requests, and has its connections move.
+//!
+//! The process outlives a daemon that is killed or replaced. It connects to the next daemon, which goes on with it if it
+//! is of the same build, and otherwise starts a process of its own, to which the old one hands its listening sockets.
+
+mod desk;
+mod judge;
+mod keeper;
+mod link;
+mod moves;
+
+use std::{
+    collections::HashMap,
+    net::{Ipv4Addr, SocketAddrV4},
+    path::Path,
+    sync::Arc,
+};
+
+use anyhow::{Context as _, Result, anyhow};
+use baton_agent::{
+    Routing,
+    terminate::settings::{Order, ServiceSettings},
+};
+use baton_config::Service;
+use baton_dataplane::DataServer;
+use baton_streams::{Ask, Question};
+use tokio::{
+    net::UnixListener,
+    sync::{mpsc, oneshot},
+};
+
+use self::{desk::Desk, judge::Judge, keeper::Keeper, moves::Mover};
+use crate::{
+    data_server::current_rules::RuleReader, local_node::LocalNode, tables::choices::Choices,
+};
+
+/// The handle of the daemon to the process.
+pub struct TlsAgent {
+    orders: mpsc::Sender<Ordered>,
+    desk: Arc<Desk>,
+}
+
+/// An order, and where the answer to it goes.
+struct Ordered {
+    order: Order,
+    answer: oneshot::Sender<Result<()>>,
+}
+
+impl TlsAgent {
+    /// Begins to look after the process, which starts with the first service. Processes find the daemon in its
+    /// `run_dir`. Questions of other daemons are for the process that serves.
+    pub fn start(
+        local: &LocalNode,
+        rules: RuleReader,
+        choices: Choices,
+        questions: mpsc::Receiver<Question>,
+    ) -> Result<Self> {
+        let socket = local.config.local.run_dir.join("tls-agent.sock");
+        // An earlier daemon has left it.
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket);
+        let listener =
+            listener.with_context(|| format!("cannot listen at {}", socket.display()))?;
+        let desk = Arc::new(Desk::new(Judge::new(rules, choices, local.address)));
+        let (orders, ordered) = mpsc::channel(4);
+        let keeper = Keeper::new(socket, listener, Arc::clone(&desk));
+        tokio::spawn(keeper.run(ordered, questions));
+        Ok(Self { orders, desk })
+    }
+
+    /// Has the process serve exactly these services from now on.
+    ///
+    /// # Errors
+    /// The process cannot, for instance because of a certificate, or does not run. It then serves what it served before.
+    pub async fn serve(&self, services: Vec<ServiceSettings>) -> Result<()> {
+        self.order(Order::Serve(services)).await
+    }
+
+    /// Sets the ids and own pools of the services whose requests are judged, by address, and how the data servers are
+    /// asked to which their connections may move.
+    pub fn judge(
+        &self,
+        services: HashMap<SocketAddrV4, (u16, u16)>,
+        asks: HashMap<Ipv4Addr, Ask>,
+        server: &DataServer,
+        local: &LocalNode,
+    ) -> Result<()> {
+        if !services.is_empty() && self.desk.mover.get().is_none() {
+            let mover = Mover {
+                reading: server.reading(local.link.index)?,
+                mac: local.link.mac,
+                judge: Arc::clone(&self.desk.judge),
+                moves: self.desk.moves.clone(),
+            };
+            // Only this function sets it, so it is still empty.
+            let _ = self.desk.mover.set(mover);
+        }
+        self.desk.judge.serve(services);
+        self.desk.reach(asks);
+        Ok(())
+    }
+
+    /// Ends the process and its connections.
+    pub async fn end(&self) {
+        // It has ended, whatever the answer.
+        let _ = self.order(Order::End).await;
+    }
+
+    async fn order(&self, order: Order) -> Result<()> {
+        let (answer, answered) = oneshot::channel();
+        let gone = || anyhow!("the task that looks after the TLS agent has ended");
+        let sent = self.orders.send(Ordered { order, answer }).await;
+        sent.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+
+    /// The counters of the process, with their metrics' labels.
+    pub fn counts(&self) -> Vec<(String, u64)> {
+        self.desk.counts()
+    }
+}
+
+/// What the process is to do for a service of this node; `None` if its servers speak TLS themselves. Paths of
+/// certificates begin in `directory`, which is that of the configuration file.
+pub fn settings(
+    address: SocketAddrV4,
+    service: &Service,
+    directory: &Path,
+) -> Option<ServiceSettings> {
+    let terminate = service.terminate.as_ref()?;
+    Some(ServiceSettings {
+        name: service.name.to_string(),
+        address,
+        server_port: terminate.server_port.get(),
+        certificates: (terminate.certificates.iter())
+            .map(|file| directory.join(file))
+            .collect(),
+        head_timeout: service.head_timeout,
+        mark: Routing::default().mark,
+        judges: !service.routes.is_empty(),
+    })
+}

@@ -1,0 +1,168 @@
+//! Has connections of the TLS agent move to other data servers: their sessions go by streams from daemon to daemon, and
+//! then the program hands their sockets over.
+//!
+//! ```text
+//!  agent --Move--> daemon ==TAKE: the session==> daemon --Take--> agent        (a question by a stream)
+//!                  daemon <==yes================ daemon <--Taken-- agent
+//!                  daemon ==AWAIT==============> daemon --Await--> agent
+//!                  program --ADOPT, with an empty ACK--> program --> the agent's listener: the session goes on
+//!  agent <--RST--  program
+//!                  daemon <==yes, it has come=== daemon <--Taken-- agent
+//! ```
+//!
+//! Until it has come, the program is asked again to send ADOPT, which may be lost. If the other side cannot take the
+//! session, or the program finds that something is under way, the connection stays.
+
+use std::{
+    collections::HashMap,
+    net::Ipv4Addr,
+    pin::pin,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use baton_abi::TcbKey;
+use baton_agent::{
+    Ends,
+    terminate::messages::{Moving, ToAgent},
+};
+use baton_dataplane::Reading;
+use baton_streams::Ask;
+use tokio::{sync::watch, time::sleep};
+use tracing::debug;
+
+use super::judge::Judge;
+use crate::{data_server::empty_ack, locked::locked};
+
+/// What a question of another daemon is about: its first byte.
+const TAKE: u8 = 1;
+const AWAIT: u8 = 2;
+
+/// The other side says within this time whether it takes a session.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A connection that has not come to the other side within this time is lost.
+const COMES: Duration = Duration::from_secs(8);
+/// A connection that could not leave within this time stays.
+const LEAVES: Duration = Duration::from_millis(300);
+/// The first pause before the program is asked again; each pause is twice as long as the one before, up to a limit.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
+/// Moves connections away from this data server.
+pub struct Mover {
+    pub reading: Reading,
+    pub mac: [u8; 6],
+    pub judge: Arc<Judge>,
+    /// The moves under way.
+    pub moves: Moves,
+}
+
+/// The moves under way, by connection: whether the program may still be asked.
+#[derive(Clone, Default)]
+pub struct Moves(Arc<Mutex<HashMap<Ends, Arc<Mutex<bool>>>>>);
+
+impl Moves {
+    /// Notes a move. One of the same connection that is still under way ends.
+    fn begin(&self, ends: Ends) -> Arc<Mutex<bool>> {
+        self.end(ends);
+        let may_ask = Arc::new(Mutex::new(true));
+        locked(&self.0).insert(ends, Arc::clone(&may_ask));
+        may_ask
+    }
+
+    /// Ends the move of a connection. It must be called before the connection comes back: if the program were asked
+    /// again after that, the connection would leave once more, without its session.
+    pub fn end(&self, ends: Ends) {
+        let before = locked(&self.0).remove(&ends);
+        if let Some(may_ask) = before {
+            *locked(&may_ask) = false;
+        }
+    }
+
+    /// Forgets a move that is over.
+    fn forget(&self, ends: Ends, may_ask: &Arc<Mutex<bool>>) {
+        let mut moves = locked(&self.0);
+        if moves
+            .get(&ends)
+            .is_some_and(|one| Arc::ptr_eq(one, may_ask))
+        {
+            moves.remove(&ends);
+        }
+    }
+}
+
+impl Mover {
+    /// Has a connection move to the data server that `ask` asks. `left` says when it has left its socket here. Returns
+    /// whether it has left.
+    pub async fn move_to(
+        &self,
+        next: Ipv4Addr,
+        ask: &Ask,
+        moving: &Moving,
+        left: &mut watch::Receiver<bool>,
+    ) -> bool {
+        let flow = TcbKey::of(moving.ends.client, moving.ends.cluster);
+        let (Some(slot), Some(ack)) = (
+            self.judge.slot(next),
+            empty_ack::ack(&flow, (0, 0), self.mac),
+        ) else {
+            return false;
+        };
+        let take = [&[TAKE], &moving.to_bytes()[..]].concat();
+        match ask.ask(take, PATIENCE).await {
+            Ok(answer) if answer == [1] => (),
+            other => {
+                debug!(%next, ?other, "a data server does not take a TLS session");
+                return false;
+            }
+        }
+        let may_ask = self.moves.begin(moving.ends);
+        let mut coming = pin!(ask.ask(await_text(moving.ends), COMES));
+        let (begin, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let has_left = loop {
+            if !self.ask_program(&may_ask, slot, &ack) {
+                break true;
+            }
+            tokio::select! {
+                _ = &mut coming => break true,
+                () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            }
+            if !*left.borrow() && begin.elapsed() > LEAVES {
+                break false;
+            }
+            if begin.elapsed() > COMES {
+                break true;
+            }
+        };
+        self.moves.forget(moving.ends, &may_ask);
+        has_left
+    }
+
+    /// Asks the program to move the connection, if the move is not over. False if it is.
+    fn ask_program(&self, may_ask: &Mutex<bool>, slot: u16, ack: &[u8]) -> bool {
+        let may_ask = locked(may_ask);
+        if *may_ask && let Err(error) = self.reading.move_to(slot, ack) {
+            debug!(%error, "cannot have the program move a connection");
+        }
+        *may_ask
+    }
+}
+
+fn await_text(ends: Ends) -> Vec<u8> {
+    let moving = Moving {
+        ends,
+        state: Default::default(),
+    };
+    [&[AWAIT], &moving.to_bytes()[..]].concat()
+}
+
+/// What another daemon asks of the agent here, with the number that the agent's answer will have.
+pub fn read_question(text: &[u8], number: u64) -> Option<ToAgent> {
+    let (kind, rest) = text.split_first()?;
+    let moving = Moving::from_bytes(rest)?;
+    match *kind {
+        TAKE => Some(ToAgent::Take(number, moving)),
+        AWAIT => Some(ToAgent::Await(number, moving.ends)),
+        _ => None,
+    }
+}

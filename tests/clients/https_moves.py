@@ -1,0 +1,37 @@
+"""One HTTPS connection with requests for several data servers in turn.
+
+usage: https_moves.py HOST PORT REQUESTS CONNECTIONS
+"""
+
+import sys
+import threading
+
+from tls_client import Client
+
+ADDRESS = sys.argv[1], int(sys.argv[2])
+REQUESTS, CONNECTIONS = int(sys.argv[3]), int(sys.argv[4])
+failures = []
+
+
+def ask(number):
+    try:
+        client = Client(ADDRESS, "other.example")
+        client.socket.settimeout(60)
+        client.socket.sendall(client.hello())
+        client.until(client.tls.do_handshake)
+        for turn in range(REQUESTS):
+            server = f"ds{(number + turn * (1 + number % 2)) % 3 + 1}"
+            path = f"/{server}/{number}-{turn}"
+            by, body = client.get(path)
+            assert by == server and body.decode() == f"{server} {path}\n", (turn, server, by, body)
+    except Exception as error:
+        failures.append(f"{number}: {error!r}")
+
+
+clients = [threading.Thread(target=ask, args=(number,)) for number in range(CONNECTIONS)]
+for client in clients:
+    client.start()
+for client in clients:
+    client.join()
+print(f"{CONNECTIONS} connections, {REQUESTS} requests each, {len(failures)} failures", *failures[:20], sep="\n")
+sys.exit(bool(failures))
