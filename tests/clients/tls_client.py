@@ -46,6 +46,18 @@ class Client:
         close = "Connection: close\r\n" if last else ""
         self.tls.write(f"GET {path} HTTP/1.1\r\nHost: {self.name}\r\n{close}\r\n".encode())
         self.socket.sendall(self.outgoing.read())
+        return self.response()
+
+    def post(self, path, length):
+        """Sends a request whose body leaves a moment after its head. Returns what `get` returns."""
+        self.tls.write(f"POST {path} HTTP/1.1\r\nHost: {self.name}\r\nContent-Length: {length}\r\n\r\n".encode())
+        self.socket.sendall(self.outgoing.read())
+        if length:
+            self.tls.write(bytes(length))
+            self.socket.sendall(self.outgoing.read())
+        return self.response()
+
+    def response(self):
         read = b""
         while True:
             head, end, body = read.partition(b"\r\n\r\n")

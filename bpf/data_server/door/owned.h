@@ -320,6 +320,18 @@ static __always_inline int refuse_deserted(struct arrival *a, struct lccp_header
 	return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
 }
 
+/*
+ * Whether the packet is from the middle of a TLS connection. An agent has moved that here, and the ADOPT that is to begin
+ * it comes again (send_move_again()).
+ */
+static __noinline bool is_inside_tls(struct arrival *a, const struct inner *in)
+{
+	u8 kind;
+
+	return is_tls(in->ip.daddr, in->tcp.dest) && !bpf_skb_load_bytes(a->skb, payload_at(in), &kind, sizeof(kind)) &&
+	       kind != HELLO_BEGIN;
+}
+
 /* Judges whose the connection is that an ADOPT brings. */
 static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
@@ -332,11 +344,16 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 		/* The agent reads its next request, whoever listens then. */
 		if (a->deserted && a->settings->reader_port && !is_tls(in->ip.daddr, in->tcp.dest))
 			return read_or_refuse(a, h, in, 0);
+		/* Only the agent here has the session, if anybody has. */
+		if (a->deserted && is_tls(in->ip.daddr, in->tcp.dest))
+			return REFUSE;
 		if (a->deserted)
 			return REFUSE_DESERTED;
 		begin_door(a, h, in, 0);
 		return ADOPT_HERE;
 	}
+	if (h->tcb.attempt && is_inside_tls(a, in))
+		return discard(a, COUNTER_DS_AHEAD);
 	if (may_have_been_done(a, h, in))
 		return REFUSE;
 	if (was_passed_on(h, given_with(h, in)) && choose_again(a, h, in))
@@ -385,6 +402,12 @@ enum beginning {
 	HAS_GONE,     /* the ADOPT brings an idle connection late: it has gone on from here with its next request */
 };
 
+/* Whether an agent has moved the connection here once more, before its client said anything. */
+static __noinline bool comes_back(const struct lccp_header *h, const struct inner *in, const struct door *begun)
+{
+	return begun && !payload_of(in) && h->tcb.attempt > begun->attempt && is_tls(in->ip.daddr, in->tcp.dest);
+}
+
 /*
  * Says what is known of the connection. A request that was served, and whose connection has ended, must not be carried
  * out once more.
@@ -405,7 +428,7 @@ static __noinline enum beginning beginning_of(const struct lccp_header *h, const
 	if (!(begun->flags & DOOR_BORN))
 		return is_young(begun) && begun->request - seq < BEHIND_SEQ ? IS_HERE_SOON : IS_NEW;
 	u32 acknowledged = begun->counted - bpf_ntohl(in->tcp.ack_seq);
-	if (begun->requests && begun->request == seq && !acknowledged)
+	if (begun->requests && begun->request == seq && !acknowledged && !comes_back(h, in, begun))
 		return HAS_ENDED;
 	bool is_earlier = begun->request - seq - 1 < BEHIND_SEQ && acknowledged < BEHIND_ACK;
 	return is_earlier && moment() - begun->since < LATE_FOR ? HAS_ENDED : IS_NEW;

@@ -83,6 +83,15 @@ static __noinline bool choose_again(struct arrival *a, const struct lccp_header 
 }
 
 /*
+ * Returns how often the connection was moved since its client said something that was let in. Each of these moves is an
+ * attempt, so that one that comes back here is no late copy.
+ */
+static __always_inline u8 moves_of(const struct door *d)
+{
+	return d->next == d->request ? d->attempt : 0;
+}
+
+/*
  * Gives the connection to data server `a->next` with this request. That one adopts it. The socket here has nothing left
  * to do, and ends.
  */
@@ -90,7 +99,9 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 
-	choose_again(a, h, in);
+	/* The agent has told the data server that it names of the connection, and no other. */
+	if (!is_move(a))
+		choose_again(a, h, in);
 	__be32 next_address = a->next, asker = a->asker;
 	const struct data_server *next = peer(next_address);
 
@@ -107,7 +118,7 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	h->tcb.options |= aware_option(sk);
 	h->tcb.be_cwnd = window_to_give(tcp);
 	/* An attempt above 0 says that the data server was chosen: no dispatcher is asked again. */
-	h->tcb.attempt = (d ? attempt_of(d) : 0) + 1;
+	h->tcb.attempt = (!d ? 0 : is_move(a) ? moves_of(d) : attempt_of(d)) + 1;
 	note_handover(a, h, in, next_address, tcp->tsoffset);
 	forget_passing(h);
 	h->be_data = asker;

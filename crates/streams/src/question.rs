@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use quinn::Connection;
+use quinn::{Connection, VarInt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -54,18 +54,42 @@ impl Ask {
 }
 
 impl Asked {
-    /// Asks by this connection.
+    /// Asks by this connection, unless who has asked gives up before.
     pub async fn ask(self, connection: Connection) {
+        let Self { text, mut answer } = self;
+        let opened = tokio::select! {
+            biased;
+            () = answer.closed() => return,
+            opened = connection.open_bi() => opened,
+        };
+        let (mut to, mut from) = match opened {
+            Ok(both) => both,
+            // Who has asked may have given up.
+            Err(error) => return drop(answer.send(Err(error.into()))),
+        };
         let asking = async {
-            let (mut to, mut from) = connection.open_bi().await?;
-            to.write_all(&self.text).await?;
+            to.write_all(&text).await?;
             to.finish().map_err(io::Error::other)?;
             from.read_to_end(LONGEST).await.map_err(io::Error::other)
         };
-        // Who has asked may have lost patience.
-        let _ = self.answer.send(asking.await);
+        let answered = tokio::select! {
+            biased;
+            () = answer.closed() => None,
+            answered = asking => Some(answered),
+        };
+        match answered {
+            Some(answered) => drop(answer.send(answered)),
+            // The other node must not take a part of the question for all of it, nor think about it any longer.
+            None => {
+                let _ = to.reset(GIVEN_UP);
+                let _ = from.stop(GIVEN_UP);
+            }
+        }
     }
 }
+
+/// Says that nobody wants the answer any more.
+const GIVEN_UP: VarInt = VarInt::from_u32(0);
 
 /// Takes the questions of a node that is at the other end of this connection, until the connection ends.
 pub(crate) async fn take(
@@ -81,13 +105,17 @@ pub(crate) async fn take(
             let (answer, answered) = oneshot::channel();
             let question = Question { from, text, answer };
             questions.send(question).await.map_err(io::Error::other)?;
-            // Without an answer the stream is reset when it is dropped.
-            let Ok(answer) = answered.await else {
-                let _ = to.reset(quinn::VarInt::from_u32(0));
-                return Ok(());
+            let answer = tokio::select! {
+                answer = answered => answer.ok(),
+                _ = to.stopped() => None,
             };
-            to.write_all(&answer).await?;
-            to.finish().map_err(io::Error::other)
+            match answer {
+                Some(answer) => {
+                    to.write_all(&answer).await?;
+                    to.finish().map_err(io::Error::other)
+                }
+                None => to.reset(GIVEN_UP).map_err(io::Error::other),
+            }
         });
     }
 }

@@ -2,10 +2,12 @@
 
 use std::future::pending;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use baton_tls::{Handshake, Progress, Session};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::arrivals::Arrivals;
@@ -24,10 +26,11 @@ const HANDSHAKE: [u8; 1] = [22];
 pub(super) async fn serve(
     client: TcpStream,
     ends: Ends,
-    service: &Service,
+    services: watch::Receiver<Arc<Service>>,
     counters: &Counters,
 ) -> io::Result<End> {
     client.set_nodelay(true)?;
+    let service = services.borrow().clone();
     let deadline = Instant::now() + service.head_timeout;
     let state = match arrived(&client, ends, &service.arrivals).await {
         Some(state) => {
@@ -35,7 +38,7 @@ pub(super) async fn serve(
             State::unpack(&state).map_err(io::Error::other)?
         }
         None => {
-            let Some((session, client_in)) = shake_hands(&client, service, deadline).await else {
+            let Some((session, client_in)) = shake_hands(&client, &service, deadline).await else {
                 return Ok(End::Refused);
             };
             counters.shaken.fetch_add(1, Relaxed);
@@ -47,7 +50,8 @@ pub(super) async fn serve(
             }
         }
     };
-    Connection::new((service, counters), client, ends, state, deadline)
+    drop(service);
+    Connection::new((services, counters), client, ends, state, deadline)
         .run()
         .await
 }

@@ -3,17 +3,19 @@
 use std::future::pending;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use baton_tls::Received;
 use socket2::SockRef;
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::exchange::{Exchange, Forwarded, ServerEnd};
 use super::messages::{Judgement, Moving};
-use super::socket::{read, read_if, reset, write_all, write_if, write_in_time};
+use super::socket::{read, read_if, read_now, reset, write_all, write_if, write_in_time};
 use super::state::State;
 use super::{Counters, Service};
 use crate::client::{Ends, end_in_order};
@@ -22,6 +24,8 @@ use crate::server::Server;
 
 /// No more is read of one side while this many bytes of it wait for the other side. It holds the longest head.
 const ROOM: usize = 128 << 10;
+/// A connection takes at most this many bytes of records along that its client has sent behind a request's head.
+const MOST_MOVES: usize = 512 << 10;
 /// A client may take this long to end its side once the agent has ended its own.
 const LINGERS: Duration = Duration::from_secs(5);
 /// A connection moves at most this often for one request: data servers may name each other, because their tables differ.
@@ -42,7 +46,8 @@ pub(super) enum End {
 
 /// A connection with a session.
 pub(super) struct Connection<'a> {
-    service: &'a Service,
+    /// How the service is served, which a reload may change.
+    services: watch::Receiver<Arc<Service>>,
     counters: &'a Counters,
     ends: Ends,
     state: State,
@@ -81,14 +86,14 @@ enum Departure {
 impl<'a> Connection<'a> {
     /// Makes the connection of a client's socket and session. Its first request must have come until `deadline`.
     pub fn new(
-        (service, counters): (&'a Service, &'a Counters),
+        (services, counters): (watch::Receiver<Arc<Service>>, &'a Counters),
         client: TcpStream,
         ends: Ends,
         state: State,
         deadline: Instant,
     ) -> Self {
         Self {
-            service,
+            services,
             counters,
             ends,
             state,
@@ -107,7 +112,10 @@ impl<'a> Connection<'a> {
     /// Serves the connection to its end.
     pub async fn run(mut self) -> io::Result<End> {
         loop {
-            let is_open = self.open_records()?;
+            let is_open = match self.open_records() {
+                Ok(is_open) => is_open,
+                Err(error) => return self.alert(error).await,
+            };
             match self.pass_on().await? {
                 None => (),
                 Some(Departure::Answer(answer)) => return self.answer(answer).await,
@@ -115,7 +123,6 @@ impl<'a> Connection<'a> {
                     None => return Ok(End::Moved),
                     Some(stays) => {
                         self = stays;
-                        self.read_what_came()?;
                         continue;
                     }
                 },
@@ -177,6 +184,10 @@ impl<'a> Connection<'a> {
             {
                 Forwarded::More | Forwarded::Waits => break,
                 Forwarded::Answer(answer) => return Ok(Some(Departure::Answer(answer))),
+                // The answer would be taken for more of the response that has begun.
+                Forwarded::Broken if self.exchange.is_answering() => {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
                 Forwarded::Broken => return Ok(Some(Departure::Answer(Answer::Bad))),
                 Forwarded::Judge(head) => match self.judge(head).await {
                     Judgement::Here => self.accept(),
@@ -187,21 +198,22 @@ impl<'a> Connection<'a> {
                 },
             }
         }
+        let service = self.services.borrow().clone();
         let begins = self.exchange.is_idle() && !self.state.plain.is_empty();
         self.deadline = match self.deadline {
             // Before the first request, or in the head of one.
             Some(deadline) if self.server.is_none() || begins => Some(deadline),
-            None if begins => Some(Instant::now() + self.service.head_timeout),
+            None if begins => Some(Instant::now() + service.head_timeout),
             _ => None,
         };
         if !self.to_server.is_empty() && self.server.is_none() {
             self.deadline = None;
-            let cluster = SocketAddrV4::new(*self.ends.cluster.ip(), self.service.server_port);
+            let cluster = SocketAddrV4::new(*self.ends.cluster.ip(), service.server_port);
             let ends = Ends {
                 cluster,
                 ..self.ends
             };
-            let Ok(server) = Server::Here(self.service.mark).connect(ends).await else {
+            let Ok(server) = Server::Here(service.mark).connect(ends).await else {
                 return Ok(Some(Departure::Answer(Answer::Nobody)));
             };
             self.server = Some(server);
@@ -214,7 +226,8 @@ impl<'a> Connection<'a> {
 
     /// Finds out which data server is to answer the request whose head has this many bytes.
     async fn judge(&self, head: usize) -> Judgement {
-        match &self.service.judge {
+        let daemon = self.services.borrow().judge.clone();
+        match daemon {
             None => Judgement::Here,
             Some(daemon) => daemon.judge(self.ends, &self.state.plain[..head]).await,
         }
@@ -230,10 +243,11 @@ impl<'a> Connection<'a> {
     /// Has the connection move to another data server, with the request that it has read. Returns the connection if it
     /// stays, because more of its client has come, or the other data server cannot take it.
     async fn leave(mut self, next: Ipv4Addr) -> io::Result<Option<Self>> {
-        let Some(daemon) = &self.service.judge else {
+        let Some(daemon) = self.services.borrow().judge.clone() else {
             return Ok(Some(self));
         };
         write_all(&self.client, &mut self.client_out).await?;
+        self.read_what_came()?;
         // The client must have heard that all it has sent has come: the next socket does not know it.
         SockRef::from(&self.client).set_tcp_quickack(true)?;
         self.state.moves += 1;
@@ -251,12 +265,19 @@ impl<'a> Connection<'a> {
         Ok(Some(Self { state, ..self }))
     }
 
-    /// Reads what has come, without waiting.
+    /// Reads what has come, without waiting. The connection moves only if nothing is unread.
     fn read_what_came(&mut self) -> io::Result<()> {
-        match self.client.try_read_buf(&mut self.state.client_in) {
-            Ok(0) => self.client_has_ended = true,
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-            _ => (),
+        let records = &mut self.state.client_in;
+        while records.len() < MOST_MOVES {
+            match read_now(&self.client, records) {
+                Ok(0) => {
+                    self.client_has_ended = true;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+                Ok(_) => (),
+            }
         }
         Ok(())
     }
@@ -309,10 +330,17 @@ impl<'a> Connection<'a> {
         match (self.exchange.server_ends(), read) {
             (ServerEnd::Unanswered, _) => self.answer(Answer::Nobody).await,
             (ServerEnd::Orderly, Ok(_)) => self.end().await,
-            (ServerEnd::Orderly, Err(_)) if self.exchange.is_idle() => self.end().await,
+            (ServerEnd::Orderly, Err(_)) if self.exchange.has_whole_response() => self.end().await,
             (_, Err(error)) => Err(error),
             (ServerEnd::Truncated, Ok(_)) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
+    }
+
+    /// Ends the session with the alert that says what is wrong with its records.
+    async fn alert(mut self, error: io::Error) -> io::Result<End> {
+        write_all(&self.client, &mut self.client_out).await?;
+        end_in_order(&self.client);
+        Err(error)
     }
 
     /// Gives the agent's own answer, and ends the connection.

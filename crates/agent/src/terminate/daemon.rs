@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -88,7 +89,7 @@ impl Shared {
 
 impl Daemon {
     /// Begins to connect to the daemon at this socket. What the daemon says without being asked goes to `told`.
-    pub fn connect(socket: PathBuf, build: String, told: mpsc::Sender<ToAgent>) -> Self {
+    pub fn connect(socket: PathBuf, build: String, told: mpsc::UnboundedSender<ToAgent>) -> Self {
         let (messages, waiting) = mpsc::channel(WAITING);
         let shared = Arc::new(Shared {
             messages,
@@ -152,15 +153,20 @@ impl Daemon {
         let number = asking.number;
         self.0.say(FromAgent::Move(number, next, moving)).await;
         let before = *self.0.connected.borrow();
+        let mut left = pin!(left);
         tokio::select! {
-            () = left => {
+            biased;
+            () = &mut left => {
                 self.0.say(FromAgent::Left(number)).await;
-                true
+                return true;
             }
-            _ = &mut asking.answer => false,
-            // A daemon that has died may have moved it, and then the socket has ended.
-            () = self.0.another(before) => false,
+            _ = &mut asking.answer => (),
+            // A daemon that has died may have moved it.
+            () = self.0.another(before) => (),
+            () = sleep(PATIENCE) => (),
         }
+        // It may have left in the last moment.
+        timeout(Duration::ZERO, left).await.is_ok()
     }
 }
 
@@ -168,7 +174,8 @@ impl Daemon {
 struct Link {
     socket: PathBuf,
     build: String,
-    told: mpsc::Sender<ToAgent>,
+    /// Without a bound, so that answers are heard while the process is busy; other nodes have few questions under way.
+    told: mpsc::UnboundedSender<ToAgent>,
     shared: Arc<Shared>,
 }
 
@@ -181,7 +188,7 @@ impl Link {
                 let (mut from, to) = stream.into_split();
                 let hearing = async {
                     while let Ok(Some(message)) = receive(&mut from).await {
-                        self.hear(message).await;
+                        self.hear(message);
                     }
                 };
                 tokio::select! {
@@ -205,12 +212,12 @@ impl Link {
         Ok(())
     }
 
-    async fn hear(&self, message: ToAgent) {
+    fn hear(&self, message: ToAgent) {
         let (number, answer) = match message {
             ToAgent::Judged(number, judgement) => (number, Answer::Judged(judgement)),
             ToAgent::Stays(number) => (number, Answer::Stays),
             // The receiver lives as long as the process.
-            other => return drop(self.told.send(other).await),
+            other => return drop(self.told.send(other)),
         };
         let asked = self.shared.asked().remove(&number);
         if let Some(asked) = asked {

@@ -169,6 +169,20 @@ impl Exchange {
         }
     }
 
+    /// Whether no request is under way, or all of its response has come.
+    pub fn has_whole_response(&self) -> bool {
+        match &self.way {
+            Way::Idle => true,
+            Way::Asked(under) => under.has_response(),
+            Way::Tunnel => false,
+        }
+    }
+
+    /// Whether some of a response has come, and not all of it.
+    pub fn is_answering(&self) -> bool {
+        matches!(&self.way, Way::Asked(under) if under.is_answered)
+    }
+
     /// Whether both sides may say what they like.
     pub fn is_tunnel(&self) -> bool {
         matches!(self.way, Way::Tunnel)

@@ -122,21 +122,18 @@ impl Terminator {
     /// Serves connections until `stop` is ready, and then the ones that are left until each has ended.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (service, counters) = (self.service, self.counters);
-        let serve = move |client| {
-            let service = service.borrow().clone();
-            count(client, service, Arc::clone(&counters))
-        };
+        let serve = move |client| count(client, service.clone(), Arc::clone(&counters));
         self.listener.accept_until(stop, serve).await;
     }
 }
 
 /// Serves one connection, and counts how it went.
-async fn count(client: TcpStream, service: Arc<Service>, counters: Arc<Counters>) {
+async fn count(client: TcpStream, service: watch::Receiver<Arc<Service>>, counters: Arc<Counters>) {
     counters.accepted.fetch_add(1, Relaxed);
     let Some(ends) = Ends::of_any(&client) else {
         return;
     };
-    let counter = match serve(client, ends, &service, &counters).await {
+    let counter = match serve(client, ends, service, &counters).await {
         Ok(End::Regular) => &counters.finished,
         Ok(End::Moved) => &counters.moved,
         Ok(End::Refused) => &counters.refused,

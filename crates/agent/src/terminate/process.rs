@@ -6,10 +6,11 @@
 //! until each has ended.
 
 use std::collections::HashMap;
-use std::future::pending;
+use std::fs::Permissions;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use baton_net::{Error, Result};
 use baton_tls::{Acceptor, Certificates, TicketKey, TicketKeys};
 use nix::unistd::setsid;
 use ring::rand::{SecureRandom as _, SystemRandom};
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -26,17 +27,15 @@ use tokio::time::interval;
 
 use super::arrivals::Arrivals;
 use super::daemon::Daemon;
-use super::messages::{FromAgent, ToAgent};
+use super::messages::{FromAgent, Moving, ToAgent};
 use super::settings::{Order, Report, ServiceSettings};
-use super::succession::{Predecessor, await_successor};
+use super::state::State;
+use super::succession::{Predecessor, accept_successor, hand_over, successor_serves};
 use super::{Counters, Service, Terminator};
 use crate::privileges;
 
 /// The protocols that are offered to clients (RFC 7301).
 const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];
-
-/// How many orders of the daemon may wait.
-const ORDERS: usize = 256;
 
 /// The daemon is told the counters this often.
 const COUNT: Duration = Duration::from_millis(500);
@@ -55,7 +54,7 @@ pub fn run(socket: &Path) -> Result<()> {
     runtime.block_on(async {
         let successors = socket.with_extension("successors");
         let predecessor = Predecessor::find(&successors).await;
-        let (told, orders) = mpsc::channel(ORDERS);
+        let (told, orders) = mpsc::unbounded_channel();
         let daemon = Daemon::connect(socket.to_owned(), build(), told);
         let agent = Agent::new(tickets, predecessor, daemon);
         serve(agent, orders, &successors).await;
@@ -96,9 +95,9 @@ fn new_tickets() -> Result<TicketKeys> {
 }
 
 /// Follows the daemon's orders until a successor comes. Then serves the connections that are left.
-async fn serve(mut agent: Agent, mut orders: mpsc::Receiver<ToAgent>, socket: &Path) {
+async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>, socket: &Path) {
     let mut count = interval(COUNT);
-    let mut successors = None;
+    let (mut successors, mut successor) = (None, None);
     loop {
         tokio::select! {
             Some(order) = orders.recv() => match order {
@@ -111,10 +110,18 @@ async fn serve(mut agent: Agent, mut orders: mpsc::Receiver<ToAgent>, socket: &P
                     }
                     agent.daemon.say(FromAgent::Report(report)).await;
                 }
+                ToAgent::Take(number, moving) if !agent.can_take(&moving) => {
+                agent.daemon.say(FromAgent::Taken(number, false)).await;
+                drop(moving);
+            }
                 order => agent.hear(order).await,
             },
             _ = count.tick() => agent.tell_counters(),
-            () = agent.await_successor(successors.as_ref()) => break,
+            come = accept_successor(successors.as_ref()) => successor = agent.hand_over(come),
+            serves = successor_serves(&mut successor) => match serves {
+                true => break,
+                false => successor = None,
+            },
         }
     }
     agent.running.clear();
@@ -169,6 +176,10 @@ fn expect_successors(socket: &Path) -> Option<UnixListener> {
     // A predecessor that was killed has left it.
     let _ = std::fs::remove_file(socket);
     UnixListener::bind(socket)
+        .and_then(|listener| {
+            std::fs::set_permissions(socket, Permissions::from_mode(0o600))?;
+            Ok(listener)
+        })
         .inspect_err(|error| {
             let socket = socket.display();
             tracing::warn!(%error, %socket, "the TLS agent cannot listen for a successor");
@@ -208,6 +219,11 @@ impl Agent {
             daemon,
             arrivals: Arrivals::default(),
         }
+    }
+
+    /// Whether a connection can go on here.
+    fn can_take(&self, moving: &Moving) -> bool {
+        self.running.contains_key(&moving.ends.cluster) && State::unpack(&moving.state).is_ok()
     }
 
     async fn hear(&self, message: ToAgent) {
@@ -284,15 +300,16 @@ impl Agent {
         }
     }
 
-    /// Returns when a successor has taken over.
-    async fn await_successor(&self, successors: Option<&UnixListener>) {
-        let listeners = || {
-            let running = self.running.iter();
-            running.map(|(at, one)| (*at, &one.listener)).collect()
-        };
-        match successors {
-            Some(successors) => await_successor(successors, listeners).await,
-            None => pending().await,
+    /// Gives a successor the sockets that listen. Returns the successor, which is still to say that it serves.
+    fn hand_over(&self, successor: UnixStream) -> Option<UnixStream> {
+        let running = self.running.iter();
+        let listeners: Vec<_> = running.map(|(at, one)| (*at, &one.listener)).collect();
+        match hand_over(&successor, &listeners) {
+            Ok(()) => Some(successor),
+            Err(error) => {
+                tracing::warn!(%error, "cannot hand over to a successor");
+                None
+            }
         }
     }
 

@@ -19,15 +19,20 @@ const STALL: Duration = Duration::from_secs(60);
 pub(super) async fn read(stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
     loop {
         stream.readable().await?;
-        buffer.reserve(PIECE);
-        match stream.try_read_buf(buffer) {
+        match read_now(stream, buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
             other => return other,
         }
     }
 }
 
-/// Does the same; waits for ever if there is no stream.
+/// Does the same without waiting.
+pub(super) fn read_now(stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    buffer.reserve(PIECE);
+    stream.try_read_buf(buffer)
+}
+
+/// Does the same as [`read`]; waits for ever if there is no stream.
 pub(super) async fn read_if(stream: Option<&TcpStream>, buffer: &mut Vec<u8>) -> io::Result<usize> {
     match stream {
         Some(stream) => read(stream, buffer).await,

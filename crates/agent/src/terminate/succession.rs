@@ -11,6 +11,7 @@
 //! A successor that ends before it serves leaves everything as it was.
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddrV4, TcpListener};
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
@@ -20,7 +21,7 @@ use std::time::Duration;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr, recvmsg, sendmsg};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// A predecessor answers within this time, or hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -58,8 +59,9 @@ impl Predecessor {
 
     /// Has the process accept no more connections.
     pub async fn retire(mut self) {
-        // If it has died, it accepts none.
-        let _ = self.stream.write_all(b"!").await;
+        if let Err(error) = self.stream.write_all(b"!").await {
+            tracing::warn!(%error, "the TLS agent before has ended while it handed over");
+        }
     }
 }
 
@@ -97,28 +99,33 @@ fn receive_now(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     Ok((list, sockets))
 }
 
-/// Waits for a successor, and gives it the sockets that listen. Returns when the successor serves.
-pub(super) async fn await_successor<'a, L: AsFd + 'a>(
-    successors: &UnixListener,
-    listeners: impl Fn() -> Vec<(SocketAddrV4, L)>,
-) {
+/// Waits for a successor; for ever if nobody listens for one.
+pub(super) async fn accept_successor(successors: Option<&UnixListener>) -> UnixStream {
+    let Some(successors) = successors else {
+        return pending().await;
+    };
     loop {
-        let Ok((mut successor, _)) = successors.accept().await else {
+        match successors.accept().await {
+            Ok((successor, _)) => return successor,
             // No descriptors are left. The next try may find some.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        if let Err(error) = send(&successor, &listeners()) {
-            tracing::warn!(%error, "cannot hand over to a successor");
-            continue;
-        }
-        if matches!(successor.read(&mut [0; 1]).await, Ok(1)) {
-            return;
+            Err(_) => sleep(Duration::from_millis(100)).await,
         }
     }
 }
 
-fn send<L: AsFd>(successor: &UnixStream, listeners: &[(SocketAddrV4, L)]) -> io::Result<()> {
+/// Waits until a successor serves; for ever if there is none. False: it has ended before.
+pub(super) async fn successor_serves(successor: &mut Option<UnixStream>) -> bool {
+    match successor {
+        Some(successor) => matches!(successor.read(&mut [0; 1]).await, Ok(1)),
+        None => pending().await,
+    }
+}
+
+/// Gives a successor the sockets that listen.
+pub(super) fn hand_over<L: AsFd>(
+    successor: &UnixStream,
+    listeners: &[(SocketAddrV4, L)],
+) -> io::Result<()> {
     let addresses: Vec<SocketAddrV4> = listeners.iter().map(|(at, _)| *at).collect();
     let list = serde_json::to_vec(&addresses)?;
     let numbers: Vec<RawFd> = listeners
@@ -149,7 +156,13 @@ mod tests {
         let waiting = std::net::TcpStream::connect(at).unwrap();
 
         let predecessor = tokio::spawn(async move {
-            await_successor(&successors, || vec![(at, &listener)]).await;
+            loop {
+                let successor = accept_successor(Some(&successors)).await;
+                hand_over(&successor, &[(at, &listener)]).unwrap();
+                if successor_serves(&mut Some(successor)).await {
+                    return;
+                }
+            }
         });
         // This one gives up before it serves.
         drop(Predecessor::find(&socket).await.unwrap());

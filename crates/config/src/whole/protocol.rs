@@ -115,6 +115,13 @@ fn terminates(report: &mut Report<'_>, service: &Keys) {
             "give server_port the port at which the servers listen for HTTP",
         );
     }
+    for place in (service.route.items().iter()).filter_map(|route| route.alpn.span()) {
+        report.error(
+            place,
+            "alpn leads to servers that speak TLS themselves, and here the agents do, which speak HTTP/1.1",
+            "remove it, or give those servers a service with tls = \"pass\"",
+        );
+    }
     if let Some(place) = service.relay_to.span() {
         report.error(
             place,

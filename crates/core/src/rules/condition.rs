@@ -70,7 +70,9 @@ impl Conditions {
             let path = request.decoded_path();
             path.is_some_and(|path| regex.is_match(&path))
         };
-        self.path.as_ref().is_none_or(path)
+        // Of a request nobody knows which protocols its client has offered.
+        self.alpn.is_none()
+            && self.path.as_ref().is_none_or(path)
             && (self.method.as_ref()).is_none_or(|method| method.is_met_by(request.method()))
             && all(&self.headers, |name| request.headers(name))
             && all(&self.cookies, |name| request.cookies(name))

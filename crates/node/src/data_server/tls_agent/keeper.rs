@@ -39,6 +39,8 @@ pub(super) struct Keeper {
     /// Processes of other builds, which serve the connections that they have.
     others: Vec<Link>,
     child: Option<Child>,
+    /// Whether the current process has obeyed an order of this daemon.
+    serves: bool,
     /// Whether processes of an earlier daemon have had their time to connect.
     has_looked: bool,
     /// The services that the process serves, or is to serve.
@@ -75,6 +77,7 @@ impl Keeper {
             current: None,
             others: Vec::new(),
             child: None,
+            serves: false,
             has_looked: false,
             services: Vec::new(),
             build: build(),
@@ -98,7 +101,8 @@ impl Keeper {
                     let _ = answer.send(outcome);
                 }
                 Some(question) = questions.recv() => {
-                    if let Some(current) = &self.current {
+                    // One that takes over serves nobody before its first order.
+                    if let Some(current) = self.current.as_ref().filter(|_| self.serves) {
                         current.ask(question);
                     }
                 }
@@ -121,11 +125,15 @@ impl Keeper {
     /// Starts the process that has died once more.
     async fn again(&mut self) {
         self.current = None;
+        self.serves = false;
         warn!("the TLS agent has ended, with all its connections: starting it again");
-        sleep(PAUSE).await;
-        let services = self.services.clone();
-        if let Err(error) = self.obey(Order::Serve(services)).await {
-            warn!("cannot start the TLS agent again: {error:#}");
+        for pause in [1, 4, 16] {
+            sleep(PAUSE * pause).await;
+            let services = self.services.clone();
+            match self.obey(Order::Serve(services)).await {
+                Ok(()) => return,
+                Err(error) => warn!("cannot start the TLS agent again: {error:#}"),
+            }
         }
     }
 
@@ -169,6 +177,7 @@ impl Keeper {
                     warn!("{warning}");
                 }
                 self.services = services;
+                self.serves = true;
                 Ok(())
             }
             Some(Report::Refused { why }) => bail!("{why}"),

@@ -108,12 +108,19 @@ impl Link {
             }
             let (sender, answer) = oneshot::channel();
             locked(&shared.asked).insert(number, sender);
-            let asked = shared.to.send(message).await;
-            if asked.is_ok()
-                && let Ok(yes) = answer.await
-            {
+            let Question { answer: mut to, .. } = question;
+            let asking = async {
+                shared.to.send(message).await.ok()?;
+                answer.await.ok()
+            };
+            let answered = tokio::select! {
+                answered = asking => answered,
+                () = shared.to.closed() => None,
+                () = to.closed() => None,
+            };
+            if let Some(yes) = answered {
                 // Who has asked may have lost patience.
-                let _ = question.answer.send(vec![yes.into()]);
+                let _ = to.send(vec![yes.into()]);
             }
             locked(&shared.asked).remove(&number);
         });

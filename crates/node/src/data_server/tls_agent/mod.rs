@@ -12,7 +12,9 @@ mod moves;
 
 use std::{
     collections::HashMap,
+    fs::Permissions,
     net::{Ipv4Addr, SocketAddrV4},
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     sync::Arc,
 };
@@ -62,6 +64,8 @@ impl TlsAgent {
         let listener = UnixListener::bind(&socket);
         let listener =
             listener.with_context(|| format!("cannot listen at {}", socket.display()))?;
+        std::fs::set_permissions(&socket, Permissions::from_mode(0o600))
+            .with_context(|| format!("cannot keep others from {}", socket.display()))?;
         let desk = Arc::new(Desk::new(Judge::new(rules, choices, local.address)));
         let (orders, ordered) = mpsc::channel(4);
         let keeper = Keeper::new(socket, listener, Arc::clone(&desk));

@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A connection that has not come to the other side within this time is lost.
 const COMES: Duration = Duration::from_secs(8);
 /// A connection that could not leave within this time stays.
-const LEAVES: Duration = Duration::from_millis(300);
+const LEAVES: Duration = Duration::from_millis(100);
 /// The first pause before the program is asked again; each pause is twice as long as the one before, up to a limit.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
@@ -118,13 +118,17 @@ impl Mover {
         }
         let may_ask = self.moves.begin(moving.ends);
         let mut coming = pin!(ask.ask(await_text(moving.ends), COMES));
-        let (begin, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let (begin, mut pause, mut is_answered) = (Instant::now(), FIRST_PAUSE, false);
         let has_left = loop {
             if !self.ask_program(&may_ask, slot, &ack) {
                 break true;
             }
             tokio::select! {
-                _ = &mut coming => break true,
+                come = &mut coming, if !is_answered => match come {
+                    Ok(answer) if answer == [1] => break true,
+                    // Nobody expects it there any longer, or that is not known.
+                    _ => is_answered = true,
+                },
                 () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
             }
             if !*left.borrow() && begin.elapsed() > LEAVES {

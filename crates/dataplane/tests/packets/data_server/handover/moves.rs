@@ -108,19 +108,74 @@ fn one_that_is_not_here_does_not_move() {
     live.nothing_sent();
 }
 
+/// Has a connection come that was moved so often since its client said something.
+#[track_caller]
+fn comes(live: &mut Live, moves: u8) {
+    let adopts = adopt_after(&live.client, moves);
+    send(&live.node, &adopts, &live.client.later(COOKIE, 0, 0));
+    live.stream = accept(&live.listener).0;
+    live.expect(&[("ds_adopted", 1)]);
+    live.has_acks = true;
+}
+
+/// Returns a TLS connection that has come here with an empty ACK.
+fn come() -> Live {
+    let (mut live, _agent) = tls(0);
+    live.client = Client::fresh();
+    (live.sent, live.answers) = (0, 0);
+    comes(&mut live, 1);
+    live
+}
+
+/// Data servers may name each other, because their tables differ. Then a connection comes back before its client has said
+/// anything. Each move has a higher number, so that it is no late copy of an earlier one.
+#[test]
+fn it_may_come_back_at_once() {
+    let _host = own_host();
+    let mut live = come();
+    for moves in [1, 3, 5] {
+        if moves > 1 {
+            comes(&mut live, moves);
+        }
+        move_to(&live, 1);
+        live.expect(MOVED);
+        live.adopted_by_next(moves + 1);
+        told_moved(&live, &live.ack());
+        ended(&live);
+    }
+    // A copy of an ADOPT with which it came follows it.
+    send(
+        &live.node,
+        &adopt_after(&live.client, 3),
+        &live.client.later(COOKIE, 0, 0),
+    );
+    live.expect(&[("ds_door_followed", 1)]);
+    assert!(nothing_to_accept(&live.listener));
+}
+
+/// What the client has said behind the empty ACK may come first, in an ADOPT. It does not begin the connection.
+#[test]
+fn what_comes_ahead_of_it_waits_for_it() {
+    let _host = own_host();
+    let (mut live, agent) = tls(0);
+    live.client = Client::fresh();
+    let record = live
+        .client
+        .later(COOKIE, 0, 0)
+        .flags("PA")
+        .payload([23; 100]);
+    send(&live.node, &adopt_after(&live.client, 1), &record);
+    live.expect(&[("ds_ahead", 1)]);
+    assert!(nothing_to_accept(&live.listener) && nothing_to_accept(&agent));
+    live.nothing_sent();
+}
+
 /// Where it comes nothing is judged of what its client says: neither what looks like a request for another data server,
 /// nor a ClientHello for one.
 #[test]
 fn where_it_comes_everything_is_let_in() {
     let _host = own_host();
-    let (mut live, _agent) = tls(0);
-    live.client = Client::fresh();
-    (live.sent, live.answers) = (0, 0);
-    let adopts = adopt_after(&live.client, 1);
-    send(&live.node, &adopts, &live.client.later(COOKIE, 0, 0));
-    live.stream = accept(&live.listener).0;
-    live.expect(&[("ds_adopted", 1)]);
-    live.has_acks = true;
+    let mut live = come();
     let hello = Hello::of("other.test").whole();
     for text in [&hello[..], ELSEWHERE, &[23; 100]] {
         live.forwards(&live.ack().flags("PA").payload(text), FORWARDED);
