@@ -41,20 +41,21 @@ class Client:
                     raise ConnectionError("the connection has ended")
                 self.incoming.write(piece)
 
+    def say(self, text):
+        self.tls.write(text)
+        self.socket.sendall(self.outgoing.read())
+
     def get(self, path, last=False):
         """Sends a request, and returns the server's name and the body."""
         close = "Connection: close\r\n" if last else ""
-        self.tls.write(f"GET {path} HTTP/1.1\r\nHost: {self.name}\r\n{close}\r\n".encode())
-        self.socket.sendall(self.outgoing.read())
+        self.say(f"GET {path} HTTP/1.1\r\nHost: {self.name}\r\n{close}\r\n".encode())
         return self.response()
 
     def post(self, path, length):
         """Sends a request whose body leaves a moment after its head. Returns what `get` returns."""
-        self.tls.write(f"POST {path} HTTP/1.1\r\nHost: {self.name}\r\nContent-Length: {length}\r\n\r\n".encode())
-        self.socket.sendall(self.outgoing.read())
+        self.say(f"POST {path} HTTP/1.1\r\nHost: {self.name}\r\nContent-Length: {length}\r\n\r\n".encode())
         if length:
-            self.tls.write(bytes(length))
-            self.socket.sendall(self.outgoing.read())
+            self.say(bytes(length))
         return self.response()
 
     def response(self):

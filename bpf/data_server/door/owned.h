@@ -341,14 +341,12 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	a->kept = 0;
 	/* The connection was idle at the data server from which it comes, or its client ends it without a request. */
 	if (!payload_of(in)) {
-		/* The agent reads its next request, whoever listens then. */
-		if (a->deserted && a->settings->reader_port && !is_tls(in->ip.daddr, in->tcp.dest))
-			return read_or_refuse(a, h, in, 0);
 		/* Only the agent here has the session, if anybody has. */
 		if (a->deserted && is_tls(in->ip.daddr, in->tcp.dest))
 			return REFUSE;
+		/* The agent reads its next request, whoever listens then. */
 		if (a->deserted)
-			return REFUSE_DESERTED;
+			return a->settings->reader_port ? read_or_refuse(a, h, in, 0) : REFUSE_DESERTED;
 		begin_door(a, h, in, 0);
 		return ADOPT_HERE;
 	}
@@ -442,6 +440,12 @@ static __always_inline int begin_or_not(struct arrival *a, struct lccp_header *h
 	return beginning == HAS_GONE ? follow_gone(a, h, in) : BEGINS_HERE;
 }
 
+/* Whether this node has made the packet, an empty ACK, in its client's name. */
+static __always_inline bool is_made_here(const struct arrival *a)
+{
+	return a->sent_in == LEAVE_METADATA || a->sent_in == QUIET_METADATA || is_move(a);
+}
+
 /*
  * Handles a packet of a connection whose owner judges its requests, however it has come: plain, in FORWARD, or in
  * ADOPT. The function is global, so that it is verified by itself and once.
@@ -461,12 +465,10 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	int verdict;
 
 	a->keeper = take_keeper(a, h);
-	if (is_move(a) && !is_connection(sk))
-		verdict = send_move_again(a, h, in);
-	else if (a->sent_in == LEAVE_METADATA || a->sent_in == QUIET_METADATA || is_move(a))
-		verdict = is_connection(sk) ? leave_idle(a, h, in, sk) : discard(a, COUNTER_DS_RELEASE_GONE);
-	else if (is_connection(sk))
-		verdict = at_door(a, h, in, sk);
+	if (is_connection(sk))
+		verdict = is_made_here(a) ? leave_idle(a, h, in, sk) : at_door(a, h, in, sk);
+	else if (is_made_here(a))
+		verdict = is_move(a) ? send_move_again(a, h, in) : discard(a, COUNTER_DS_RELEASE_GONE);
 	else if (h->command == LCCP_ADOPT && !is_adopt_again(h) && (beginning = beginning_of(h, in)) != IS_HERE_SOON)
 		verdict = begin_or_not(a, h, in, beginning);
 	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))

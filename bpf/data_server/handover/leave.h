@@ -103,25 +103,35 @@ static __noinline bool is_at_pause(struct arrival *a, struct bpf_sock *sk, const
 	       tcp->write_seq == bpf_ntohl(in->tcp.ack_seq);
 }
 
+/* Has the connection go to `a->next` with the empty ACK, which becomes what the client would say at this moment. */
+static __always_inline int go_with_ack(struct arrival *a, struct inner *in, const struct tcp_sock *tcp, const struct door *d,
+				       enum counter how)
+{
+	if (!write_window(a, in, tcp) || !write_timestamps(a, in, tcp, 0) || !echo_now(a->skb, in, tcp->tsoffset))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
+	a->asker = d->asker;
+	count(a->counters, how);
+	return HAND_ON;
+}
+
 /* Says what becomes of the empty ACK of an idle connection, whose door is taken. */
 static __always_inline int leave_if_quiet(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
 					  const struct tcp_sock *tcp, struct door *d)
 {
-	bool is_at_rest = !has_just_left(d) && (is_move(a) ? is_at_pause(a, sk, tcp, in) : is_quiet(a, sk, tcp, d, in));
+	bool is_at_rest = !has_just_left(d) && is_quiet(a, sk, tcp, d, in);
 
 	if (a->sent_in == QUIET_METADATA)
 		return is_at_rest ? tell_rest(a, h, in, tcp, d) : TCX_DISCARD;
-	if (is_move(a))
-		a->next = is_at_rest ? moves_to(a) : 0;
-	else
-		a->next = is_at_rest && may_move_idle(d) ? next_of_idle(a, h, in, d) : 0;
-	if (!a->next)
-		return discard(a, is_move(a) ? COUNTER_DS_MOVE_REFUSED : COUNTER_DS_RELEASE_REFUSED);
-	if (!write_window(a, in, tcp) || !write_timestamps(a, in, tcp, 0) || !echo_now(a->skb, in, tcp->tsoffset))
-		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
-	a->asker = d->asker;
-	count(a->counters, is_move(a) ? COUNTER_DS_MOVED : COUNTER_DS_RELEASED);
-	return HAND_ON;
+	a->next = is_at_rest && may_move_idle(d) ? next_of_idle(a, h, in, d) : 0;
+	return a->next ? go_with_ack(a, in, tcp, d, COUNTER_DS_RELEASED) : discard(a, COUNTER_DS_RELEASE_REFUSED);
+}
+
+/* Says what becomes of the empty ACK with which an agent moves its connection, whose door is taken. */
+static __always_inline int move_at_pause(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct tcp_sock *tcp,
+					 struct door *d)
+{
+	a->next = !has_just_left(d) && is_at_pause(a, sk, tcp, in) ? moves_to(a) : 0;
+	return a->next ? go_with_ack(a, in, tcp, d, COUNTER_DS_MOVED) : discard(a, COUNTER_DS_MOVE_REFUSED);
 }
 
 /* Notes of a connection that an agent has moved what its ADOPT says, so that it can be sent again: send_move_again(). */
@@ -173,7 +183,7 @@ static __noinline int leave_idle(struct arrival *a, struct lccp_header *h, struc
 		return discard(a, COUNTER_DS_RELEASE_GONE);
 	if (is_being_read(d) || !write_numbers(a, in, tcp->rcv_nxt, tcp->snd_una) || !take_door(d))
 		return discard(a, COUNTER_DS_RELEASE_REFUSED);
-	int verdict = leave_if_quiet(a, h, in, sk, tcp, d);
+	int verdict = is_move(a) ? move_at_pause(a, in, sk, tcp, d) : leave_if_quiet(a, h, in, sk, tcp, d);
 	if (!is_to_leave(verdict))
 		leave_door(d);
 	return verdict;

@@ -178,7 +178,7 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 	r->next = connection->snd_una;
 	r->asked = connection->rcv_nxt;
 	r->answered = r->asked - 1; /* what leaves answers a request that has come */
-	/* Nobody can read what a TLS server says, and a connection that stays to its end needs no quiet point. */
+	/* Nobody can read here what is said by TLS. Where connections move, the agent knows when they may. */
 	if (service->flags & SERVICE_TLS)
 		r->state = RESPONSE_UNKNOWN;
 	else if (connection->bytes_acked)

@@ -108,6 +108,11 @@ impl Service {
         self.protocol == ClientProtocol::Tls
     }
 
+    /// Whether agents speak TLS to clients and have each request judged whose it is.
+    pub fn routes_inside_tls(&self) -> bool {
+        self.terminate.is_some() && !self.routes.is_empty()
+    }
+
     /// Whether what a request asks for decides which data servers may answer it.
     fn has_pools(&self) -> bool {
         !self.routes.is_empty() || self.large.is_some() || self.unknown_name == UnknownName::Refuse

@@ -31,6 +31,7 @@ pub mod failover;
 pub mod health;
 pub mod listening;
 pub mod liveness;
+pub mod locked;
 pub mod maglev;
 pub mod membership;
 pub mod mid_response_handover;

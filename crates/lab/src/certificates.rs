@@ -35,14 +35,20 @@ fn names(lab: &Lab) -> Vec<&str> {
 }
 
 fn make(name: &str, file: &Path) -> Result<()> {
-    let file = file.display();
+    let certificate = file.with_extension("certificate");
+    self_signed(name, file, &certificate)?;
+    fs::read(&certificate)
+        .and_then(|certificate| Ok([fs::read(file)?, certificate].concat()))
+        .and_then(|both| fs::write(file, both))
+        .doing(|| format!("write {}", file.display()))
+}
+
+/// Makes a key, and a certificate for this name that nobody else has signed.
+pub(crate) fn self_signed(name: &str, key: &Path, certificate: &Path) -> Result<()> {
+    let (key, certificate) = (key.display(), certificate.display());
     tool::run(&format!(
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 -subj /CN={name} \
-         -addext subjectAltName=DNS:{name} -keyout {file} -out {file}.certificate"
-    ))?;
-    let certificate = fs::read(format!("{file}.certificate"));
-    certificate
-        .and_then(|certificate| Ok([fs::read(file.to_string())?, certificate].concat()))
-        .and_then(|both| fs::write(file.to_string(), both))
-        .doing(|| format!("write {file}"))
+         -addext subjectAltName=DNS:{name} -keyout {key} -out {certificate}"
+    ))
+    .map(drop)
 }

@@ -22,7 +22,6 @@ mod data_server;
 mod dispatcher;
 mod large_files;
 mod local_node;
-mod locked;
 mod logging;
 mod metrics;
 mod network;
@@ -38,6 +37,7 @@ mod tables;
 mod take_back;
 
 use anyhow::Result;
+use baton_core::locked;
 use tracing::{error, info};
 
 pub use self::{

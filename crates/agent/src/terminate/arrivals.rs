@@ -1,9 +1,10 @@
 //! Connections that move here from other data servers: the session of each comes by the daemons, its socket by itself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use baton_core::locked::locked;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
@@ -41,13 +42,9 @@ pub(super) struct Socket {
 }
 
 impl Arrivals {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Expects the connection of this session. A later session of the same connection replaces an earlier one.
     pub fn expect(&self, moving: Moving) {
-        let mut waiting = self.waiting();
+        let mut waiting = locked(&self.0);
         let come = watch::Sender::new(false);
         let ends = moving.ends;
         let state = match waiting.sockets.remove(&ends) {
@@ -73,7 +70,7 @@ impl Arrivals {
         let arrivals = self.clone();
         tokio::spawn(async move {
             sleep(EXPECTED).await;
-            let mut waiting = arrivals.waiting();
+            let mut waiting = locked(&arrivals.0);
             if waiting
                 .sessions
                 .get(&ends)
@@ -86,7 +83,7 @@ impl Arrivals {
 
     /// Returns whether this connection has come, when that is known.
     pub async fn has_come(&self, ends: Ends) -> bool {
-        let come = (self.waiting().sessions.get(&ends)).map(|one| one.come.subscribe());
+        let come = (locked(&self.0).sessions.get(&ends)).map(|one| one.come.subscribe());
         match come {
             // An error means that it is expected no longer.
             Some(mut come) => come.wait_for(|come| *come).await.is_ok(),
@@ -96,7 +93,7 @@ impl Arrivals {
 
     /// The session of a socket that has come, or a wait for it.
     pub fn socket(&self, ends: Ends) -> Result<Secret, Socket> {
-        let mut waiting = self.waiting();
+        let mut waiting = locked(&self.0);
         if let Some(expected) = waiting.sessions.get_mut(&ends)
             && !expected.state.is_empty()
         {
@@ -122,7 +119,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        self.arrivals.waiting().sockets.remove(&self.ends);
+        locked(&self.arrivals.0).sockets.remove(&self.ends);
     }
 }
 

@@ -18,8 +18,8 @@ use super::state::State;
 use super::{Counters, Service};
 use crate::client::{Ends, end_in_order};
 
-/// The first byte of a record of a handshake (RFC 8446, section 5.1).
-const HANDSHAKE: [u8; 1] = [22];
+/// The first bytes of records in the middle of a session: of alerts and of data (RFC 8446, section 5.1).
+const INSIDE: [u8; 2] = [21, 23];
 
 /// Serves a connection to its end. After an error it ends with a RST, so that its client takes no part of a response
 /// for all of it.
@@ -64,7 +64,7 @@ async fn arrived(client: &TcpStream, ends: Ends, arrivals: &Arrivals) -> Option<
     };
     let is_new = async {
         let mut first = [0];
-        if matches!(client.peek(&mut first).await, Ok(1..)) && first != HANDSHAKE {
+        if matches!(client.peek(&mut first).await, Ok(1..)) && INSIDE.contains(&first[0]) {
             pending::<()>().await;
         }
     };

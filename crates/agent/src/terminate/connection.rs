@@ -25,7 +25,7 @@ use crate::server::Server;
 /// No more is read of one side while this many bytes of it wait for the other side. It holds the longest head.
 const ROOM: usize = 128 << 10;
 /// A connection takes at most this many bytes of records along that its client has sent behind a request's head.
-const MOST_MOVES: usize = 512 << 10;
+const MOST_TAKEN: usize = 512 << 10;
 /// A client may take this long to end its side once the agent has ended its own.
 const LINGERS: Duration = Duration::from_secs(5);
 /// A connection moves at most this often for one request: data servers may name each other, because their tables differ.
@@ -198,30 +198,40 @@ impl<'a> Connection<'a> {
                 },
             }
         }
-        let service = self.services.borrow().clone();
-        let begins = self.exchange.is_idle() && !self.state.plain.is_empty();
-        self.deadline = match self.deadline {
-            // Before the first request, or in the head of one.
-            Some(deadline) if self.server.is_none() || begins => Some(deadline),
-            None if begins => Some(Instant::now() + service.head_timeout),
-            _ => None,
-        };
-        if !self.to_server.is_empty() && self.server.is_none() {
-            self.deadline = None;
-            let cluster = SocketAddrV4::new(*self.ends.cluster.ip(), service.server_port);
-            let ends = Ends {
-                cluster,
-                ..self.ends
-            };
-            let Ok(server) = Server::Here(service.mark).connect(ends).await else {
-                return Ok(Some(Departure::Answer(Answer::Nobody)));
-            };
-            self.server = Some(server);
+        self.set_deadline();
+        if !self.to_server.is_empty() && self.server.is_none() && !self.connect().await {
+            return Ok(Some(Departure::Answer(Answer::Nobody)));
         }
         if !self.server_reads {
             self.to_server.clear();
         }
         Ok(None)
+    }
+
+    /// Bounds the time before the first request, and in the head of each.
+    fn set_deadline(&mut self) {
+        let begins = self.exchange.is_idle() && !self.state.plain.is_empty();
+        self.deadline = match self.deadline {
+            Some(deadline) if self.server.is_none() && self.to_server.is_empty() || begins => {
+                Some(deadline)
+            }
+            None if begins => Some(Instant::now() + self.services.borrow().head_timeout),
+            _ => None,
+        };
+    }
+
+    /// Connects to the server. False if it cannot be reached.
+    async fn connect(&mut self) -> bool {
+        let (port, mark) = {
+            let service = self.services.borrow();
+            (service.server_port, service.mark)
+        };
+        let ends = Ends {
+            cluster: SocketAddrV4::new(*self.ends.cluster.ip(), port),
+            ..self.ends
+        };
+        self.server = Server::Here(mark).connect(ends).await.ok();
+        self.server.is_some()
     }
 
     /// Finds out which data server is to answer the request whose head has this many bytes.
@@ -268,7 +278,7 @@ impl<'a> Connection<'a> {
     /// Reads what has come, without waiting. The connection moves only if nothing is unread.
     fn read_what_came(&mut self) -> io::Result<()> {
         let records = &mut self.state.client_in;
-        while records.len() < MOST_MOVES {
+        while records.len() < MOST_TAKEN {
             match read_now(&self.client, records) {
                 Ok(0) => {
                     self.client_has_ended = true;

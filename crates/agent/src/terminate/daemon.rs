@@ -9,9 +9,10 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use baton_core::locked::locked;
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -54,19 +55,15 @@ struct Asking<'a> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        self.shared.asked().remove(&self.number);
+        locked(&self.shared.asked).remove(&self.number);
     }
 }
 
 impl Shared {
-    fn asked(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answer>>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn asking(&self) -> Asking<'_> {
         let number = self.next.fetch_add(1, Relaxed);
         let (sender, answer) = oneshot::channel();
-        self.asked().insert(number, sender);
+        locked(&self.asked).insert(number, sender);
         Asking {
             shared: self,
             number,
@@ -219,7 +216,7 @@ impl Link {
             // The receiver lives as long as the process.
             other => return drop(self.told.send(other)),
         };
-        let asked = self.shared.asked().remove(&number);
+        let asked = locked(&self.shared.asked).remove(&number);
         if let Some(asked) = asked {
             // Who has asked may have ended.
             let _ = asked.send(answer);

@@ -3,6 +3,8 @@
 //! A request goes to the server when the response to the one before has ended. So it is always known which server is
 //! to have what the client says next.
 
+use std::mem::take;
+
 use crate::http::answer::Answer;
 use crate::http::asked::Asked;
 use crate::http::body::{BadBody, Body};
@@ -14,8 +16,6 @@ use crate::http::verdict::{Extent, Verdict, judge};
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
     way: Way,
-    /// Whether the request that comes next is for the server here.
-    is_judged: bool,
 }
 
 /// What a connection is doing.
@@ -24,6 +24,10 @@ enum Way {
     /// No request is under way.
     #[default]
     Idle,
+    /// A request has come whose head has this many bytes. It is to be judged whether it is for the server here.
+    Read(usize, Under),
+    /// That request is for the server here, which has nothing of it yet.
+    Accepted(usize, Under),
     /// A request is under way.
     Asked(Under),
     /// The server has agreed to another protocol, so both sides may say what they like.
@@ -91,31 +95,37 @@ impl Exchange {
                     }
                     self.way = Way::Idle;
                 }
+                Way::Read(head, _) => return Forwarded::Judge(*head),
+                Way::Accepted(..) => {
+                    let Way::Accepted(head, under) = take(&mut self.way) else {
+                        continue;
+                    };
+                    // So many bytes of `plain` were read.
+                    let head: Vec<u8> = plain.drain(..head).collect();
+                    let Some(head) = for_server(&head) else {
+                        return Forwarded::Answer(Answer::Bad);
+                    };
+                    to_server.extend(head);
+                    self.way = Way::Asked(under);
+                }
                 Way::Idle if plain.is_empty() => return Forwarded::More,
                 Way::Idle => match judge(plain) {
                     Verdict::Wait => return Forwarded::More,
                     Verdict::Answer(answer) => return Forwarded::Answer(answer),
-                    Verdict::Give { head, .. } if !self.is_judged => {
-                        return Forwarded::Judge(head as usize);
-                    }
                     Verdict::Give { asked, head, body } => {
-                        self.is_judged = false;
-                        // `judge` has read this many bytes of `plain`.
-                        let head: Vec<u8> = plain.drain(..head as usize).collect();
-                        let Some(head) = for_server(&head) else {
-                            return Forwarded::Answer(Answer::Bad);
-                        };
-                        to_server.extend(head);
-                        self.way = Way::Asked(Under::new(&asked, body));
+                        self.way = Way::Read(head as usize, Under::new(&asked, body));
                     }
                 },
             }
         }
     }
 
-    /// The request that comes next is for the server here.
+    /// The request that was read is for the server here.
     pub fn accept(&mut self) {
-        self.is_judged = true;
+        self.way = match take(&mut self.way) {
+            Way::Read(head, under) => Way::Accepted(head, under),
+            way => way,
+        };
     }
 
     /// Takes what can go to the client off the server's data, and appends it to `to_client`.
@@ -163,7 +173,7 @@ impl Exchange {
     /// Whether no request is under way, so that the connection may end here.
     pub fn is_idle(&self) -> bool {
         match &self.way {
-            Way::Idle => true,
+            Way::Idle | Way::Read(..) | Way::Accepted(..) => true,
             Way::Asked(under) => under.is_whole(),
             Way::Tunnel => false,
         }
@@ -172,7 +182,7 @@ impl Exchange {
     /// Whether no request is under way, or all of its response has come.
     pub fn has_whole_response(&self) -> bool {
         match &self.way {
-            Way::Idle => true,
+            Way::Idle | Way::Read(..) | Way::Accepted(..) => true,
             Way::Asked(under) => under.has_response(),
             Way::Tunnel => false,
         }
@@ -196,7 +206,7 @@ impl Exchange {
     /// What the end of the server's connection means now.
     pub fn server_ends(&self) -> ServerEnd {
         match &self.way {
-            Way::Idle | Way::Tunnel => ServerEnd::Orderly,
+            Way::Idle | Way::Read(..) | Way::Accepted(..) | Way::Tunnel => ServerEnd::Orderly,
             Way::Asked(under) => match under.response {
                 Some(Body::UntilEnd) => ServerEnd::Orderly,
                 Some(body) if body.is_whole() => ServerEnd::Orderly,

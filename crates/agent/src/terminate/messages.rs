@@ -4,7 +4,7 @@
 //!  length of the rest: 4 bytes, big-endian | kind: 1 | number of the question: 8 | content
 //! ```
 //!
-//! Settings and reports are JSON. What holds requests or secrets is in bytes, and is overwritten when it is dropped.
+//! Settings, reports and counters are JSON. What holds requests or secrets is in bytes, and is overwritten when it is dropped.
 
 use std::fmt;
 use std::io;
@@ -44,8 +44,10 @@ pub enum ToAgent {
 pub enum FromAgent {
     /// What the process says first: of which build it is.
     Hello(String),
-    /// The answer to an order, or counters.
+    /// The answer to an order.
     Report(Report),
+    /// The counters of the process, with their metrics' labels.
+    Counted(Vec<(String, u64)>),
     /// Which data server is to answer the request with this head, to the service at this address, from this client?
     Judge(u64, Ends, Vec<u8>),
     /// The connection is to move to this data server.
@@ -71,7 +73,7 @@ pub enum Judgement {
 pub struct Moving {
     /// The client, and the cluster address and port.
     pub ends: Ends,
-    /// The session and the data that have come of it ([`super::session`]).
+    /// The session and the data that have come of it (`state.rs`).
     pub state: Secret,
 }
 
@@ -91,13 +93,6 @@ impl Moving {
         to.extend_from_slice(&self.state);
     }
 
-    fn read(mut bytes: &[u8]) -> Option<Self> {
-        Some(Self {
-            ends: read_ends(&mut bytes)?,
-            state: Zeroizing::new(bytes.to_vec()),
-        })
-    }
-
     /// The connection as bytes, for the daemon of another node.
     pub fn to_bytes(&self) -> Secret {
         let mut bytes = Zeroizing::new(Vec::with_capacity(ENDS + self.state.len()));
@@ -106,8 +101,11 @@ impl Moving {
     }
 
     /// The connection that [`Moving::to_bytes`] made these bytes of; `None` if they are none.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        Self::read(bytes)
+    pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            ends: read_ends(&mut bytes)?,
+            state: Zeroizing::new(bytes.to_vec()),
+        })
     }
 }
 
@@ -146,7 +144,7 @@ pub trait Message: Sized {
 }
 
 fn json(value: &impl serde::Serialize, content: &mut Vec<u8>) {
-    // Nothing in settings and reports fails to be JSON.
+    // Nothing in these values fails to be JSON.
     content.extend(serde_json::to_vec(value).unwrap_or_default());
 }
 
@@ -188,7 +186,7 @@ impl Message for ToAgent {
                 Self::Judged(number, Judgement::Elsewhere(Ipv4Addr::new(*a, *b, *c, *d)))
             }
             (1, [2]) => Self::Judged(number, Judgement::Nobody),
-            (2, _) => Self::Take(number, Moving::read(content)?),
+            (2, _) => Self::Take(number, Moving::from_bytes(content)?),
             (3, []) => Self::Stays(number),
             (4, mut ends) => Self::Await(number, read_ends(&mut ends)?),
             _ => return None,
@@ -218,6 +216,10 @@ impl Message for FromAgent {
                 (3, *number)
             }
             Self::Left(number) => (4, *number),
+            Self::Counted(counts) => {
+                json(counts, content);
+                (6, 0)
+            }
             Self::Hello(build) => {
                 content.extend(build.bytes());
                 (5, 0)
@@ -231,10 +233,11 @@ impl Message for FromAgent {
             (1, _) => Self::Judge(number, read_ends(&mut content)?, content.to_vec()),
             (2, [a, b, c, d, rest @ ..]) => {
                 let next = Ipv4Addr::new(*a, *b, *c, *d);
-                Self::Move(number, next, Moving::read(rest)?)
+                Self::Move(number, next, Moving::from_bytes(rest)?)
             }
             (3, [is_here @ (0 | 1)]) => Self::Taken(number, *is_here == 1),
             (4, []) => Self::Left(number),
+            (6, counts) => Self::Counted(serde_json::from_slice(counts).ok()?),
             (5, build) => Self::Hello(String::from_utf8(build.to_vec()).ok()?),
             _ => return None,
         })
@@ -320,7 +323,8 @@ mod tests {
         let mut sent = Vec::new();
         for message in [
             FromAgent::Hello("build".into()),
-            FromAgent::Report(Report::Counted(vec![("a".into(), 1)])),
+            FromAgent::Report(Report::Refused { why: "a".into() }),
+            FromAgent::Counted(vec![("a".into(), 1)]),
             FromAgent::Judge(1, ends(), b"GET / HTTP/1.1\r\n\r\n".to_vec()),
             FromAgent::Move(2, next, moving()),
             FromAgent::Left(u64::MAX),

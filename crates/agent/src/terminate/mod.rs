@@ -88,8 +88,8 @@ pub(crate) struct Terminator {
 }
 
 impl Terminator {
-    /// Listens at the service's address, with a socket that does so already if one is given. A connection is served as
-    /// `service` says when it comes.
+    /// Listens at the service's address, with a socket that does so already if one is given. Connections are served as
+    /// `service` says at each moment.
     ///
     /// # Errors
     /// [`Error::System`], for instance if another program listens there.

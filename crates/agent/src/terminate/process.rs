@@ -18,7 +18,7 @@ use std::time::Duration;
 use baton_net::{Error, Result};
 use baton_tls::{Acceptor, Certificates, TicketKey, TicketKeys};
 use nix::unistd::setsid;
-use ring::rand::{SecureRandom as _, SystemRandom};
+use ring::rand::{self, SystemRandom};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -82,15 +82,13 @@ pub fn build() -> String {
 
 /// Makes a key for the tickets of this process.
 fn new_tickets() -> Result<TicketKeys> {
-    let mut bytes = [0; 40];
-    let random = SystemRandom::new().fill(&mut bytes);
-    random
+    let random = SystemRandom::new();
+    let made =
+        rand::generate(&random).and_then(|id| Ok((id.expose(), rand::generate(&random)?.expose())));
+    let (id, secret) = made
         .map_err(|_| io::Error::other("the kernel gives no random bytes"))
         .map_err(Error::system("make a key for session tickets"))?;
-    let (id, secret) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
-    let mut key = [0; 32];
-    key.copy_from_slice(secret);
-    let key = TicketKey::new(u64::from_be_bytes(*id), &key);
+    let key = TicketKey::new(u64::from_be_bytes(id), &secret);
     Ok(TicketKeys::new(key, Vec::new()))
 }
 
@@ -110,11 +108,7 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>, s
                     }
                     agent.daemon.say(FromAgent::Report(report)).await;
                 }
-                ToAgent::Take(number, moving) if !agent.can_take(&moving) => {
-                agent.daemon.say(FromAgent::Taken(number, false)).await;
-                drop(moving);
-            }
-                order => agent.hear(order).await,
+                message => agent.hear(message).await,
             },
             _ = count.tick() => agent.tell_counters(),
             come = accept_successor(successors.as_ref()) => successor = agent.hand_over(come),
@@ -125,50 +119,18 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>, s
         }
     }
     agent.running.clear();
-    let Agent {
-        mut serving,
-        arrivals,
-        daemon,
-        counters,
-        ..
-    } = agent;
     loop {
         tokio::select! {
-            ended = serving.join_next() => if ended.is_none() {
+            ended = agent.serving.join_next() => if ended.is_none() {
                 return;
             },
             Some(order) = orders.recv() => match order {
                 ToAgent::Order(Order::End) => return,
-                order => hear(&arrivals, &daemon, order).await,
+                message => agent.hear(message).await,
             },
-            _ = count.tick() => tell_counters(&daemon, &counters),
+            _ = count.tick() => agent.tell_counters(),
         }
     }
-}
-
-/// Hears what the daemon says without being asked, except for orders.
-async fn hear(arrivals: &Arrivals, daemon: &Daemon, message: ToAgent) {
-    match message {
-        ToAgent::Take(number, moving) => {
-            arrivals.expect(moving);
-            daemon.say(FromAgent::Taken(number, true)).await;
-        }
-        ToAgent::Await(number, ends) => {
-            let (arrivals, daemon) = (arrivals.clone(), daemon.clone());
-            tokio::spawn(async move {
-                let has_come = arrivals.has_come(ends).await;
-                daemon.say(FromAgent::Taken(number, has_come)).await;
-            });
-        }
-        // The daemon's answers go to those who have asked.
-        ToAgent::Order(_) | ToAgent::Judged(..) | ToAgent::Stays(_) => {}
-    }
-}
-
-fn tell_counters(daemon: &Daemon, counters: &Counters) {
-    let all = counters.all().into_iter();
-    let counts = all.map(|(name, count)| (name.to_owned(), count)).collect();
-    daemon.tell(FromAgent::Report(Report::Counted(counts)));
 }
 
 /// Listens for a successor. Without that, a successor finds the services' addresses taken, and says so.
@@ -226,12 +188,32 @@ impl Agent {
         self.running.contains_key(&moving.ends.cluster) && State::unpack(&moving.state).is_ok()
     }
 
+    /// Hears what the daemon says without being asked, except for orders.
     async fn hear(&self, message: ToAgent) {
-        hear(&self.arrivals, &self.daemon, message).await;
+        match message {
+            ToAgent::Take(number, moving) => {
+                let can_take = self.can_take(&moving);
+                if can_take {
+                    self.arrivals.expect(moving);
+                }
+                self.daemon.say(FromAgent::Taken(number, can_take)).await;
+            }
+            ToAgent::Await(number, ends) => {
+                let (arrivals, daemon) = (self.arrivals.clone(), self.daemon.clone());
+                tokio::spawn(async move {
+                    let has_come = arrivals.has_come(ends).await;
+                    daemon.say(FromAgent::Taken(number, has_come)).await;
+                });
+            }
+            // The daemon's answers go to those who have asked.
+            ToAgent::Order(_) | ToAgent::Judged(..) | ToAgent::Stays(_) => {}
+        }
     }
 
     fn tell_counters(&self) {
-        tell_counters(&self.daemon, &self.counters);
+        let all = self.counters.all().into_iter();
+        let counts = all.map(|(name, count)| (name.to_owned(), count)).collect();
+        self.daemon.tell(FromAgent::Counted(counts));
     }
 
     /// Serves these services from now on. If one cannot be served, all stays as it was.

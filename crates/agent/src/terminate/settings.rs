@@ -48,6 +48,4 @@ pub enum Report {
         /// What is wrong, where, and what to do.
         why: String,
     },
-    /// The counters of the process, with their metrics' labels.
-    Counted(Vec<(String, u64)>),
 }

@@ -6,35 +6,22 @@ use std::time::Duration;
 
 use baton_wire::{Address, Query, Reply};
 
-use crate::policy::Rotation;
+use crate::policy::Choices;
 
 /// How long an answer is good for requests that are alike. It does not lead to a data server that has gone
 /// meanwhile: the data servers that asked know which ones serve.
 pub const LIFETIME: Duration = Duration::from_secs(1);
 
-/// The pools by id, and which choice is next in each.
+/// The choices of the pools, by the pools' ids.
 #[derive(Clone, Debug, Default)]
 pub struct DispatcherServer {
-    pools: HashMap<u64, Pool>,
-}
-
-#[derive(Clone, Debug)]
-struct Pool {
-    policy: u32,
-    choices: Vec<Address>,
-    rotation: Rotation,
+    pools: HashMap<u64, Choices<Address>>,
 }
 
 impl DispatcherServer {
     /// Sets the choices of a pool from now on, to be read as `policy` (`enum policy`) says.
-    pub fn set(&mut self, pool: u64, policy: u32, choices: Vec<Address>) {
-        let rotation = (self.pools.get(&pool)).map_or_else(Rotation::default, |pool| pool.rotation);
-        let new = Pool {
-            policy,
-            choices,
-            rotation,
-        };
-        self.pools.insert(pool, new);
+    pub fn set(&mut self, pool: u64, policy: u32, choices: &[Address]) {
+        self.pools.entry(pool).or_default().set(policy, choices);
     }
 
     /// Forgets all pools except these.
@@ -48,10 +35,7 @@ impl DispatcherServer {
         Reply {
             flow: query.flow(),
             number: query.number(),
-            server: pool.and_then(|pool| {
-                let client = query.flow().client().address;
-                (pool.rotation).pick(pool.policy, &pool.choices, client, query.path())
-            }),
+            server: pool.and_then(|pool| pool.pick(query.flow().client().address, query.path())),
             lifetime_ms: LIFETIME.as_millis() as u32, // a constant that fits
         }
     }

@@ -24,7 +24,7 @@ use std::num::NonZeroU8;
 use baton_abi::{POLICY_CLIENT, POLICY_PATH, POLICY_TURN};
 
 pub use overflow::Limits;
-pub use pick::Rotation;
+pub use pick::{Choices, Rotation};
 pub use server::{Load, Server};
 
 use crate::Moment;

@@ -33,29 +33,24 @@ pub enum Matcher {
 impl Conditions {
     /// Whether there are no conditions, so that every request meets them.
     pub fn is_empty(&self) -> bool {
+        self.alpn.is_none() && self.are_only_about_tls()
+    }
+
+    /// Whether there are no conditions on requests.
+    pub fn are_only_about_tls(&self) -> bool {
         let Self {
             path,
             method,
             headers,
             cookies,
             queries,
-            alpn,
+            alpn: _,
         } = self;
         path.is_none()
             && method.is_none()
-            && alpn.is_none()
             && [headers, cookies, queries]
                 .iter()
                 .all(|list| list.is_empty())
-    }
-
-    /// Whether there are no conditions on requests.
-    pub fn are_only_about_tls(&self) -> bool {
-        let without = Self {
-            alpn: None,
-            ..self.clone()
-        };
-        without.is_empty()
     }
 
     /// Whether a TLS connection that begins so meets the condition on it.

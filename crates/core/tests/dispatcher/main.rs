@@ -157,10 +157,10 @@ fn who_never_answers_is_left_alone_for_a_while() {
 fn the_dispatcher_chooses_as_its_policies_say() {
     let mut dispatcher = DispatcherServer::default();
     let all = vec![server(11), server(12), server(13)];
-    dispatcher.set(1, POLICY_TURN, all.clone());
-    dispatcher.set(2, POLICY_CLIENT, all.clone());
-    dispatcher.set(3, POLICY_PATH, all.clone());
-    dispatcher.set(4, POLICY_TURN, Vec::new());
+    dispatcher.set(1, POLICY_TURN, &all);
+    dispatcher.set(2, POLICY_CLIENT, &all);
+    dispatcher.set(3, POLICY_PATH, &all);
+    dispatcher.set(4, POLICY_TURN, &[]);
     let mut ask_from = |pool, flow, path: &str| {
         let query = Query::new(flow, 42, pool, b"", path.as_bytes());
         let reply = dispatcher.answer(&query);
@@ -189,7 +189,7 @@ fn the_dispatcher_chooses_as_its_policies_say() {
 fn a_pool_that_is_not_kept_has_no_answer() {
     let mut dispatcher = DispatcherServer::default();
     for pool in [1, 2] {
-        dispatcher.set(pool, POLICY_TURN, vec![server(11)]);
+        dispatcher.set(pool, POLICY_TURN, &[server(11)]);
     }
     dispatcher.keep(&[2]);
     let mut ask = |pool| {

@@ -6,15 +6,16 @@ use nix::sys::resource::{Resource, getrlimit};
 
 use super::files;
 use super::prepared::{Prepared, first_word, make_directory, write};
+use crate::certificates;
 use crate::error::Result;
 use crate::file::{Host, Server};
-use crate::tool;
 
 pub(super) fn prepare(host: &Host, server: &Server, directory: &Path) -> Result<Prepared> {
     let own = directory.join("nginx");
     make_directory(&own)?;
     if server.tls {
-        make_certificate(&host.name.to_string(), &own)?;
+        let (key, certificate) = (own.join("key.pem"), own.join("certificate.pem"));
+        certificates::self_signed(&host.name.to_string(), &key, &certificate)?;
     }
     let config = own.join("nginx.conf");
     write(&config, &text(host, server, directory, &own))?;
@@ -28,16 +29,6 @@ pub(super) fn prepare(host: &Host, server: &Server, directory: &Path) -> Result<
         ],
         leftovers: vec![own.join("upload.sock")],
     })
-}
-
-/// Makes a key, and a certificate that names the host and that nobody else has signed.
-fn make_certificate(host: &str, own: &Path) -> Result<()> {
-    let own = own.display();
-    tool::run(&format!(
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 \
-         -subj /CN={host} -keyout {own}/key.pem -out {own}/certificate.pem"
-    ))
-    .map(drop)
 }
 
 /// The text of nginx.conf. `/upload` goes to a second server over a Unix socket, because nginx waits for the

@@ -256,7 +256,7 @@ impl Daemon {
             .deconfigured
             .held(&self.local.config, &self.local.me.name)?;
         let judged: Vec<_> = (held.into_iter())
-            .filter(|(_, service)| service.terminate.is_some() && !service.routes.is_empty())
+            .filter(|(_, service)| service.routes_inside_tls())
             .collect();
         let others: HashSet<Ipv4Addr> = (judged.iter())
             .flat_map(|(_, service)| self.local.config.data_servers_of(service))

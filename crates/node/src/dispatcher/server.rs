@@ -92,7 +92,7 @@ impl Dispatcher {
                     .iter()
                     .filter_map(address)
                     .collect();
-                self.server.set(id, policy.number(), choices);
+                self.server.set(id, policy.number(), &choices);
                 kept.push(id);
             }
         }

@@ -33,7 +33,7 @@ impl Daemon {
     fn nodes_with_tls(&self) -> impl Iterator<Item = Ipv4Addr> {
         let services = self.local.config.services.iter();
         services
-            .filter(|service| service.terminate.is_some())
+            .filter(|service| service.routes_inside_tls())
             .flat_map(|service| self.local.config.data_servers_of(service))
             .filter_map(|node| node.address.ipv4())
     }

@@ -5,21 +5,14 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use baton_core::policy::{Policy, Rotation};
+use baton_core::policy::{self, Policy};
 use baton_wire::Address;
 
 use crate::locked::locked;
 
 /// The choices of all pools, by the pools' indices. A clone sees the same choices.
 #[derive(Clone, Debug, Default)]
-pub struct Choices(Arc<Mutex<HashMap<u16, OfPool>>>);
-
-#[derive(Debug)]
-struct OfPool {
-    policy: u32,
-    slots: Vec<u16>,
-    rotation: Rotation,
-}
+pub struct Choices(Arc<Mutex<HashMap<u16, policy::Choices<u16>>>>);
 
 /// Which data server is to answer a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,32 +29,18 @@ impl Choices {
     /// Sets the choices of a pool: the slots of data servers.
     pub fn set(&self, pool: u16, policy: Policy, slots: &[u16]) {
         let mut pools = locked(&self.0);
-        let rotation = pools
-            .get(&pool)
-            .map_or_else(Rotation::default, |pool| pool.rotation);
-        let now = OfPool {
-            policy: policy.number(),
-            slots: slots.to_vec(),
-            rotation,
-        };
-        pools.insert(pool, now);
+        pools.entry(pool).or_default().set(policy.number(), slots);
     }
 
     /// Chooses for a request with this path, from this client, at the data server in slot `own`.
     pub fn choose(&self, pool: u16, own: u16, client: Address, path: &[u8]) -> Choice {
-        let mut pools = locked(&self.0);
-        let Some(pool) = pools.get_mut(&pool) else {
-            return Choice::Nobody;
-        };
-        if pool.slots.contains(&own) {
-            return Choice::Own;
+        match locked(&self.0).get_mut(&pool) {
+            None => Choice::Nobody,
+            Some(pool) if pool.contains(&own) => Choice::Own,
+            Some(pool) => pool
+                .pick(client, path)
+                .map_or(Choice::Nobody, Choice::Other),
         }
-        let OfPool {
-            policy,
-            slots,
-            rotation,
-        } = pool;
-        (rotation.pick(*policy, slots, client, path)).map_or(Choice::Nobody, Choice::Other)
     }
 }
 

@@ -5,6 +5,7 @@ use std::{future::pending, path::PathBuf, process::Stdio, sync::Arc, time::Durat
 use anyhow::{Context as _, Result, anyhow, bail};
 use baton_agent::terminate::{
     messages::ToAgent,
+    process,
     settings::{Order, Report, ServiceSettings},
 };
 use baton_streams::Question;
@@ -16,7 +17,7 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use super::{Ordered, desk::Desk, link::Link};
+use super::{Ordered, context::AgentContext, link::Link};
 
 /// A process answers an order within this time.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -39,26 +40,25 @@ pub(super) struct Keeper {
     /// Processes of other builds, which serve the connections that they have.
     others: Vec<Link>,
     child: Option<Child>,
-    /// Whether the current process has obeyed an order of this daemon.
-    serves: bool,
     /// Whether processes of an earlier daemon have had their time to connect.
     has_looked: bool,
     /// The services that the process serves, or is to serve.
     services: Vec<ServiceSettings>,
+    /// The build of this program: a process of another one serves only the connections that it has.
     build: String,
 }
 
 impl Keeper {
     /// Makes the task. Processes connect to this listener.
-    pub fn new(socket: PathBuf, listener: UnixListener, desk: Arc<Desk>) -> Self {
+    pub fn new(socket: PathBuf, listener: UnixListener, context: Arc<AgentContext>) -> Self {
         let (sender, links) = mpsc::channel(8);
         tokio::spawn(async move {
             loop {
                 match listener.accept().await {
                     Ok((stream, _)) => {
-                        let (desk, sender) = (Arc::clone(&desk), sender.clone());
+                        let (context, sender) = (Arc::clone(&context), sender.clone());
                         tokio::spawn(async move {
-                            if let Some(link) = Link::accept(stream, desk).await {
+                            if let Some(link) = Link::accept(stream, context).await {
                                 // The task ends with the daemon.
                                 let _ = sender.send(link).await;
                             }
@@ -77,10 +77,9 @@ impl Keeper {
             current: None,
             others: Vec::new(),
             child: None,
-            serves: false,
             has_looked: false,
             services: Vec::new(),
-            build: build(),
+            build: process::build(),
         }
     }
 
@@ -102,7 +101,7 @@ impl Keeper {
                 }
                 Some(question) = questions.recv() => {
                     // One that takes over serves nobody before its first order.
-                    if let Some(current) = self.current.as_ref().filter(|_| self.serves) {
+                    if let Some(current) = self.current.as_ref().filter(|link| link.serves) {
                         current.ask(question);
                     }
                 }
@@ -125,7 +124,6 @@ impl Keeper {
     /// Starts the process that has died once more.
     async fn again(&mut self) {
         self.current = None;
-        self.serves = false;
         warn!("the TLS agent has ended, with all its connections: starting it again");
         for pause in [1, 4, 16] {
             sleep(PAUSE * pause).await;
@@ -176,12 +174,11 @@ impl Keeper {
                 for warning in warnings {
                     warn!("{warning}");
                 }
+                current.serves = true;
                 self.services = services;
-                self.serves = true;
                 Ok(())
             }
             Some(Report::Refused { why }) => bail!("{why}"),
-            Some(Report::Counted(_)) => Ok(()),
             None => {
                 self.current = None;
                 Err(gone())
@@ -237,9 +234,4 @@ async fn ended(current: &mut Option<Link>) {
         Some(link) => link.to.closed().await,
         None => pending().await,
     }
-}
-
-/// The build of this program, as its processes say it: each file that is installed has another one.
-fn build() -> String {
-    baton_agent::terminate::process::build()
 }

@@ -20,7 +20,7 @@ use tokio::{
 };
 use tracing::debug;
 
-use super::{desk::Desk, moves};
+use super::{context::AgentContext, moves};
 use crate::locked::locked;
 
 /// How many messages may wait to be sent.
@@ -30,6 +30,8 @@ const WAITING: usize = 1024;
 pub struct Link {
     /// The build of the process.
     pub build: String,
+    /// Whether it has obeyed an order of this daemon.
+    pub serves: bool,
     /// Messages to it.
     pub to: mpsc::Sender<ToAgent>,
     /// Its answers to orders. They end with the process.
@@ -38,7 +40,7 @@ pub struct Link {
 }
 
 struct Shared {
-    desk: Arc<Desk>,
+    context: Arc<AgentContext>,
     to: mpsc::Sender<ToAgent>,
     reports: mpsc::Sender<Report>,
     /// The moves under way, by the process's numbers: whether the connection has left its socket.
@@ -50,14 +52,14 @@ struct Shared {
 
 impl Link {
     /// Makes the link of a process that connects. `None`: it is none.
-    pub async fn accept(mut stream: UnixStream, desk: Arc<Desk>) -> Option<Self> {
+    pub async fn accept(mut stream: UnixStream, context: Arc<AgentContext>) -> Option<Self> {
         let Ok(Some(FromAgent::Hello(build))) = receive(&mut stream).await else {
             return None;
         };
         let (to, mut messages) = mpsc::channel(WAITING);
         let (report, reports) = mpsc::channel(4);
         let shared = Arc::new(Shared {
-            desk,
+            context,
             to: to.clone(),
             reports: report,
             moves: Mutex::default(),
@@ -66,6 +68,7 @@ impl Link {
         });
         let link = Self {
             build,
+            serves: false,
             to,
             reports,
             shared: Arc::clone(&shared),
@@ -104,7 +107,7 @@ impl Link {
                 return;
             };
             if let ToAgent::Take(_, moving) = &message {
-                shared.desk.moves.end(moving.ends);
+                shared.context.end_move(moving.ends);
             }
             let (sender, answer) = oneshot::channel();
             locked(&shared.asked).insert(number, sender);
@@ -130,20 +133,20 @@ impl Link {
 async fn hear(shared: &Arc<Shared>, message: FromAgent) {
     match message {
         FromAgent::Hello(_) => {}
-        FromAgent::Report(Report::Counted(counts)) => shared.desk.count(counts),
+        FromAgent::Counted(counts) => shared.context.count(counts),
         FromAgent::Report(report) => {
             // Nobody may wait for it anymore.
             let _ = shared.reports.try_send(report);
         }
         FromAgent::Judge(number, ends, head) => {
-            let known = shared.desk.judge.judge_now(ends, &head);
+            let known = shared.context.judge.judge_now(ends, &head);
             if let Some(judgement @ (Judgement::Here | Judgement::Elsewhere(_))) = known {
                 let _ = shared.to.send(ToAgent::Judged(number, judgement)).await;
                 return;
             }
             let shared = Arc::clone(shared);
             tokio::spawn(async move {
-                let judgement = shared.desk.judge.judge(ends, &head).await;
+                let judgement = shared.context.judge.judge(ends, &head).await;
                 let _ = shared.to.send(ToAgent::Judged(number, judgement)).await;
             });
         }
@@ -152,7 +155,7 @@ async fn hear(shared: &Arc<Shared>, message: FromAgent) {
             let (sender, mut left) = watch::channel(false);
             locked(&shared.moves).insert(number, sender);
             tokio::spawn(async move {
-                if !shared.desk.move_to(next, &moving, &mut left).await {
+                if !shared.context.move_to(next, &moving, &mut left).await {
                     let _ = shared.to.send(ToAgent::Stays(number)).await;
                 }
                 locked(&shared.moves).remove(&number);

@@ -4,7 +4,7 @@
 //! The process outlives a daemon that is killed or replaced. It connects to the next daemon, which goes on with it if it
 //! is of the same build, and otherwise starts a process of its own, to which the old one hands its listening sockets.
 
-mod desk;
+mod context;
 mod judge;
 mod keeper;
 mod link;
@@ -32,7 +32,12 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
-use self::{desk::Desk, judge::Judge, keeper::Keeper, moves::Mover};
+use self::{
+    context::AgentContext,
+    judge::Judge,
+    keeper::Keeper,
+    moves::{Mover, Moves},
+};
 use crate::{
     data_server::current_rules::RuleReader, local_node::LocalNode, tables::choices::Choices,
 };
@@ -40,7 +45,7 @@ use crate::{
 /// The handle of the daemon to the process.
 pub struct TlsAgent {
     orders: mpsc::Sender<Ordered>,
-    desk: Arc<Desk>,
+    context: Arc<AgentContext>,
 }
 
 /// An order, and where the answer to it goes.
@@ -66,11 +71,11 @@ impl TlsAgent {
             listener.with_context(|| format!("cannot listen at {}", socket.display()))?;
         std::fs::set_permissions(&socket, Permissions::from_mode(0o600))
             .with_context(|| format!("cannot keep others from {}", socket.display()))?;
-        let desk = Arc::new(Desk::new(Judge::new(rules, choices, local.address)));
+        let context = Arc::new(AgentContext::new(Judge::new(rules, choices, local.address)));
         let (orders, ordered) = mpsc::channel(4);
-        let keeper = Keeper::new(socket, listener, Arc::clone(&desk));
+        let keeper = Keeper::new(socket, listener, Arc::clone(&context));
         tokio::spawn(keeper.run(ordered, questions));
-        Ok(Self { orders, desk })
+        Ok(Self { orders, context })
     }
 
     /// Has the process serve exactly these services from now on.
@@ -90,18 +95,17 @@ impl TlsAgent {
         server: &DataServer,
         local: &LocalNode,
     ) -> Result<()> {
-        if !services.is_empty() && self.desk.mover.get().is_none() {
+        if !services.is_empty() && self.context.mover.get().is_none() {
             let mover = Mover {
                 reading: server.reading(local.link.index)?,
                 mac: local.link.mac,
-                judge: Arc::clone(&self.desk.judge),
-                moves: self.desk.moves.clone(),
+                moves: Moves::default(),
             };
             // Only this function sets it, so it is still empty.
-            let _ = self.desk.mover.set(mover);
+            let _ = self.context.mover.set(mover);
         }
-        self.desk.judge.serve(services);
-        self.desk.reach(asks);
+        self.context.judge.serve(services);
+        self.context.reach(asks);
         Ok(())
     }
 
@@ -121,7 +125,7 @@ impl TlsAgent {
 
     /// The counters of the process, with their metrics' labels.
     pub fn counts(&self) -> Vec<(String, u64)> {
-        self.desk.counts()
+        self.context.counts()
     }
 }
 
@@ -142,6 +146,6 @@ pub fn settings(
             .collect(),
         head_timeout: service.head_timeout,
         mark: Routing::default().mark,
-        judges: !service.routes.is_empty(),
+        judges: service.routes_inside_tls(),
     })
 }

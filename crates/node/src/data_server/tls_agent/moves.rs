@@ -15,7 +15,6 @@
 
 use std::{
     collections::HashMap,
-    net::Ipv4Addr,
     pin::pin,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -31,7 +30,6 @@ use baton_streams::Ask;
 use tokio::{sync::watch, time::sleep};
 use tracing::debug;
 
-use super::judge::Judge;
 use crate::{data_server::empty_ack, locked::locked};
 
 /// What a question of another daemon is about: its first byte.
@@ -52,14 +50,13 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 pub struct Mover {
     pub reading: Reading,
     pub mac: [u8; 6],
-    pub judge: Arc<Judge>,
     /// The moves under way.
     pub moves: Moves,
 }
 
 /// The moves under way, by connection: whether the program may still be asked.
-#[derive(Clone, Default)]
-pub struct Moves(Arc<Mutex<HashMap<Ends, Arc<Mutex<bool>>>>>);
+#[derive(Default)]
+pub struct Moves(Mutex<HashMap<Ends, Arc<Mutex<bool>>>>);
 
 impl Moves {
     /// Notes a move. One of the same connection that is still under way ends.
@@ -92,27 +89,24 @@ impl Moves {
 }
 
 impl Mover {
-    /// Has a connection move to the data server that `ask` asks. `left` says when it has left its socket here. Returns
-    /// whether it has left.
+    /// Has a connection move to the data server in this slot, which `ask` asks. `left` says when it has left its socket
+    /// here. Returns whether it has left.
     pub async fn move_to(
         &self,
-        next: Ipv4Addr,
+        slot: u16,
         ask: &Ask,
         moving: &Moving,
         left: &mut watch::Receiver<bool>,
     ) -> bool {
         let flow = TcbKey::of(moving.ends.client, moving.ends.cluster);
-        let (Some(slot), Some(ack)) = (
-            self.judge.slot(next),
-            empty_ack::ack(&flow, (0, 0), self.mac),
-        ) else {
+        let Some(ack) = empty_ack::ack(&flow, (0, 0), self.mac) else {
             return false;
         };
         let take = [&[TAKE], &moving.to_bytes()[..]].concat();
         match ask.ask(take, PATIENCE).await {
             Ok(answer) if answer == [1] => (),
             other => {
-                debug!(%next, ?other, "a data server does not take a TLS session");
+                debug!(slot, ?other, "a data server does not take a TLS session");
                 return false;
             }
         }

@@ -46,14 +46,20 @@ fn adopted_there(live: &Live, last: &Segment) {
     assert_eq!(but_echo(&adopts.packet), but_echo(&last.packet()));
 }
 
+/// Has the connection move to data server 1, and asserts that the connection server is told.
+#[track_caller]
+fn moves_away(live: &Live) {
+    move_to(live, 1);
+    live.expect(MOVED);
+    adopted_there(live, &live.ack());
+    told_moved(live, &live.ack());
+}
+
 #[test]
 fn it_goes_where_the_agent_says() {
     let _host = own_host();
     let live = at_pause();
-    move_to(&live, 1);
-    live.expect(MOVED);
-    adopted_there(&live, &live.ack());
-    told_moved(&live, &live.ack());
+    moves_away(&live);
     ended(&live);
 }
 
@@ -62,10 +68,7 @@ fn it_goes_where_the_agent_says() {
 fn it_is_sent_there_again() {
     let _host = own_host();
     let live = at_pause();
-    move_to(&live, 1);
-    live.expect(MOVED);
-    adopted_there(&live, &live.ack());
-    told_moved(&live, &live.ack());
+    moves_away(&live);
     for _ in 0..3 {
         move_to(&live, 1);
         live.expect(AGAIN);

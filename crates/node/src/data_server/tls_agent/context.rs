@@ -3,24 +3,19 @@
 use std::{
     collections::HashMap,
     net::Ipv4Addr,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Mutex, OnceLock},
 };
 
-use baton_agent::terminate::messages::Moving;
+use baton_agent::{Ends, terminate::messages::Moving};
 use baton_streams::Ask;
 use tokio::sync::watch;
 
-use super::{
-    judge::Judge,
-    moves::{Mover, Moves},
-};
+use super::{judge::Judge, moves::Mover};
 use crate::locked::locked;
 
 /// The part of the daemon that the processes' links use.
-pub struct Desk {
-    pub judge: Arc<Judge>,
-    /// The moves under way from here.
-    pub moves: Moves,
+pub struct AgentContext {
+    pub judge: Judge,
     /// Set once there is a service whose connections may move.
     pub mover: OnceLock<Mover>,
     /// How each other data server is asked.
@@ -28,12 +23,11 @@ pub struct Desk {
     counts: Mutex<Vec<(String, u64)>>,
 }
 
-impl Desk {
-    /// Makes a desk without any service.
+impl AgentContext {
+    /// Makes the context of processes that have no service yet.
     pub fn new(judge: Judge) -> Self {
         Self {
-            judge: Arc::new(judge),
-            moves: Moves::default(),
+            judge,
             mover: OnceLock::new(),
             asks: Mutex::default(),
             counts: Mutex::default(),
@@ -53,9 +47,16 @@ impl Desk {
         left: &mut watch::Receiver<bool>,
     ) -> bool {
         let ask = locked(&self.asks).get(&next).cloned();
-        match (self.mover.get(), ask) {
-            (Some(mover), Some(ask)) => mover.move_to(next, &ask, moving, left).await,
+        match (self.mover.get(), self.judge.slot(next), ask) {
+            (Some(mover), Some(slot), Some(ask)) => mover.move_to(slot, &ask, moving, left).await,
             _ => false,
+        }
+    }
+
+    /// Ends the move of a connection from here, before it comes back.
+    pub fn end_move(&self, ends: Ends) {
+        if let Some(mover) = self.mover.get() {
+            mover.moves.end(ends);
         }
     }
 
