@@ -5,7 +5,10 @@
 //!  tell(node, topic, text) --> teller ==QUIC, one stream of frames==> listener --> StreamMessage { from, topic, text }
 //!  ask(node, question)     --> teller ==QUIC, a stream of its own==> listener --> Question { from, text, answer }
 //!                                     <==the answer==
+//!  open(node, text) ==QUIC, a stream of its own==> listener --> Opened { from, text, channel }
 //! ```
+//!
+//! A channel has bytes in both directions, for as long as both ends want.
 //!
 //! A question is for once: it reaches the other node within the patience of who asks, and is answered, or fails.
 //!
@@ -18,6 +21,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
+mod channel;
 mod frame;
 mod listener;
 mod pinned;
@@ -27,6 +31,7 @@ mod shared;
 mod streams;
 mod teller;
 
+pub use channel::{Channel, Opened};
 pub use frame::{LONGEST, Topic};
 pub use listener::StreamMessage;
 pub use pinned::Pinned;

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::debug;
 
+use crate::channel::Opened;
 use crate::frame::{self, Topic};
 use crate::question::{self, Question};
 use crate::shared;
@@ -39,6 +40,7 @@ pub(crate) struct Listener {
     pub keys: watch::Receiver<KeyRing>,
     pub heard: mpsc::Sender<StreamMessage>,
     pub questions: mpsc::Sender<Question>,
+    pub channels: mpsc::Sender<Opened>,
 }
 
 /// The tasks that receive from one node each. If a node connects again, its new task begins only after the old one has
@@ -74,7 +76,7 @@ impl Listener {
                 continue;
             };
             let (hearing, heard) = (Arc::clone(&hearing), self.heard.clone());
-            let questions = self.questions.clone();
+            let asked = (self.questions.clone(), self.channels.clone());
             let changed = self.keys.clone();
             tokio::spawn(async move {
                 let proven = timeout(PATIENCE, prove(incoming, config)).await;
@@ -86,7 +88,7 @@ impl Listener {
                             before.abort();
                             let _ = before.await; // aborted, or ended by itself
                         }
-                        let task = hear(connection, (from, keys), changed, heard, questions);
+                        let task = hear(connection, (from, keys), changed, heard, asked);
                         hearing.insert(from, tokio::spawn(task));
                     }
                     Ok(Err(error)) => debug!(%from, "a stream that proves nothing: {error}"),
@@ -108,7 +110,7 @@ async fn hear(
     (from, keys): (Ipv4Addr, Keys),
     mut changed: watch::Receiver<KeyRing>,
     heard: mpsc::Sender<StreamMessage>,
-    questions: mpsc::Sender<Question>,
+    (questions, channels): (mpsc::Sender<Question>, mpsc::Sender<Opened>),
 ) {
     let other_key = async {
         let is_other = |ring: &KeyRing| ring.peer(from) != Some(keys);
@@ -133,7 +135,7 @@ async fn hear(
         io::Result::Ok(())
     };
     tokio::select! {
-        ended = question::take(&connection, from, &questions) => if let Err(error) = ended {
+        ended = question::take(&connection, from, &questions, &channels) => if let Err(error) = ended {
             debug!(%from, "no more questions come: {error}");
         },
         ended = reading => if let Err(error) = ended {

@@ -1,121 +1,128 @@
-//! Questions to other nodes, each of which has a stream of its own, in both directions.
+//! Questions and channels to other nodes, each of which has a stream of its own, in both directions.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use quinn::{Connection, VarInt};
-use tokio::sync::{mpsc, oneshot};
+use quinn::Connection;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use crate::channel::{Channel, Opened};
 use crate::frame::LONGEST;
+
+/// The first byte of a stream: what follows.
+const QUESTION: u8 = 0;
+const CHANNEL: u8 = 1;
 
 /// A question that another node has asked.
 #[derive(Debug)]
 pub struct Question {
     /// The node that asks.
-    pub from: std::net::Ipv4Addr,
+    pub from: Ipv4Addr,
     /// What it asks.
     pub text: Vec<u8>,
     /// Takes the answer. If it is dropped, the question fails.
     pub answer: oneshot::Sender<Vec<u8>>,
 }
 
-/// A question to another node, on its way to the task that has the connection there.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    pub text: Vec<u8>,
-    pub answer: oneshot::Sender<io::Result<Vec<u8>>>,
-}
-
-/// The handle with which any task asks one other node.
+/// The handle with which any task reaches one other node: the connection there, while there is one.
 #[derive(Clone, Debug)]
-pub struct Ask(pub(crate) mpsc::Sender<Asked>);
+pub struct Ask(pub(crate) watch::Receiver<Option<Connection>>);
 
 impl Ask {
     /// Asks the node, and returns its answer.
     ///
     /// # Errors
     /// The node cannot be reached, does not answer within `patience`, or does not take such questions.
-    pub async fn ask(&self, text: Vec<u8>, patience: Duration) -> io::Result<Vec<u8>> {
-        let (answer, answered) = oneshot::channel();
-        let ended = || {
-            io::Error::new(
-                io::ErrorKind::NotConnected,
-                "the node is no longer reached by streams",
-            )
-        };
+    pub async fn ask(&self, text: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
         let asking = async {
-            let sent = self.0.send(Asked { text, answer }).await;
-            sent.map_err(|_| ended())?;
-            answered.await.map_err(|_| ended())?
+            let mut channel = self.channel().await?;
+            channel.write_u8(QUESTION).await?;
+            channel.write_all(text).await?;
+            channel.shutdown().await?;
+            channel.read_to_end(LONGEST).await
         };
         timeout(patience, asking).await?
     }
-}
 
-impl Asked {
-    /// Asks by this connection, unless who has asked gives up before.
-    pub async fn ask(self, connection: Connection) {
-        let Self { text, mut answer } = self;
-        let opened = tokio::select! {
-            biased;
-            () = answer.closed() => return,
-            opened = connection.open_bi() => opened,
+    /// Opens a channel to the node, for what `text` says, which has at most 65,535 bytes.
+    ///
+    /// # Errors
+    /// The node cannot be reached within `patience`.
+    pub async fn open(&self, text: &[u8], patience: Duration) -> io::Result<Channel> {
+        let length = u16::try_from(text.len()).map_err(io::Error::other)?;
+        let opening = async {
+            let mut channel = self.channel().await?;
+            channel.write_u8(CHANNEL).await?;
+            channel.write_u16(length).await?;
+            channel.write_all(text).await?;
+            Ok(channel)
         };
-        let (mut to, mut from) = match opened {
-            Ok(both) => both,
-            // Who has asked may have given up.
-            Err(error) => return drop(answer.send(Err(error.into()))),
-        };
-        let asking = async {
-            to.write_all(&text).await?;
-            to.finish().map_err(io::Error::other)?;
-            from.read_to_end(LONGEST).await.map_err(io::Error::other)
-        };
-        let answered = tokio::select! {
-            biased;
-            () = answer.closed() => None,
-            answered = asking => Some(answered),
-        };
-        match answered {
-            Some(answered) => drop(answer.send(answered)),
-            // The other node must not take a part of the question for all of it, nor think about it any longer.
-            None => {
-                let _ = to.reset(GIVEN_UP);
-                let _ = from.stop(GIVEN_UP);
-            }
+        timeout(patience, opening).await?
+    }
+
+    async fn channel(&self) -> io::Result<Channel> {
+        let mut reached = self.0.clone();
+        let connection = reached.wait_for(Option::is_some).await;
+        let connection = connection.ok().and_then(|one| one.clone());
+        match connection {
+            Some(connection) => Channel::open(&connection).await,
+            None => Err(io::Error::new(
+                io::ErrorKind::NotConnected,
+                "the node is no longer reached by streams",
+            )),
         }
     }
 }
 
-/// Says that nobody wants the answer any more.
-const GIVEN_UP: VarInt = VarInt::from_u32(0);
-
-/// Takes the questions of a node that is at the other end of this connection, until the connection ends.
+/// Takes the questions and channels of a node that is at the other end of this connection, until the connection ends.
 pub(crate) async fn take(
     connection: &Connection,
-    from: std::net::Ipv4Addr,
+    from: Ipv4Addr,
     questions: &mpsc::Sender<Question>,
+    channels: &mpsc::Sender<Opened>,
 ) -> io::Result<()> {
     loop {
-        let (mut to, mut asked) = connection.accept_bi().await?;
-        let questions = questions.clone();
+        let mut channel = Channel::accept(connection).await?;
+        let (questions, channels) = (questions.clone(), channels.clone());
         tokio::spawn(async move {
-            let text = asked.read_to_end(LONGEST).await.map_err(io::Error::other)?;
-            let (answer, answered) = oneshot::channel();
-            let question = Question { from, text, answer };
-            questions.send(question).await.map_err(io::Error::other)?;
-            let answer = tokio::select! {
-                answer = answered => answer.ok(),
-                _ = to.stopped() => None,
-            };
-            match answer {
-                Some(answer) => {
-                    to.write_all(&answer).await?;
-                    to.finish().map_err(io::Error::other)
+            match channel.read_u8().await? {
+                QUESTION => answer(channel, from, questions).await,
+                CHANNEL => {
+                    let mut text = vec![0; channel.read_u16().await?.into()];
+                    channel.read_exact(&mut text).await?;
+                    let opened = Opened {
+                        from,
+                        text,
+                        channel,
+                    };
+                    channels.send(opened).await.map_err(io::Error::other)
                 }
-                None => to.reset(GIVEN_UP).map_err(io::Error::other),
+                _ => Err(io::ErrorKind::InvalidData.into()),
             }
         });
     }
+}
+
+/// Has a question answered. Without an answer the channel is dropped, so the question fails.
+async fn answer(
+    mut channel: Channel,
+    from: Ipv4Addr,
+    questions: mpsc::Sender<Question>,
+) -> io::Result<()> {
+    let text = channel.read_to_end(LONGEST).await?;
+    let (answer, answered) = oneshot::channel();
+    let question = Question { from, text, answer };
+    questions.send(question).await.map_err(io::Error::other)?;
+    let answer = tokio::select! {
+        answer = answered => answer.ok(),
+        () = channel.is_unwanted() => None,
+    };
+    let Some(answer) = answer else {
+        return Ok(());
+    };
+    channel.write_all(&answer).await?;
+    channel.shutdown().await
 }

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::sync::Arc;
 
 use baton_wire::KeyRing;
-use quinn::{Endpoint, VarInt};
+use quinn::{Endpoint, TokioRuntime, VarInt};
 use tokio::sync::{mpsc, watch};
 
+use crate::channel::Opened;
 use crate::frame::Topic;
 use crate::listener::{Listener, StreamMessage};
 use crate::question::{Ask, Question};
@@ -17,7 +18,7 @@ use crate::teller::{Teller, Topics};
 
 /// How many texts may wait for the daemon to take them; then the senders wait.
 const HEARD: usize = 16;
-/// How many questions to or from a node may wait to be taken.
+/// How many questions or channels of other nodes may wait to be taken.
 const QUESTIONS: usize = 256;
 
 /// Why a node's streams could not be opened.
@@ -46,6 +47,8 @@ pub struct Incoming {
     pub heard: mpsc::Receiver<StreamMessage>,
     /// The questions.
     pub questions: mpsc::Receiver<Question>,
+    /// The channels.
+    pub channels: mpsc::Receiver<Opened>,
 }
 
 /// The task that reaches one other node.
@@ -73,16 +76,21 @@ impl Streams {
         // Every stream is accepted under the keys of its two nodes. These default keys match no node.
         let nobody = shared::server(&keys.with(Ipv4Addr::UNSPECIFIED))?;
         let at = SocketAddrV4::new(own, port);
-        let endpoint =
-            Endpoint::server(nobody, at.into()).map_err(|source| Error::Listen { at, source })?;
+        let endpoint = UdpSocket::bind(at).and_then(|socket| {
+            let config = shared::endpoint(&keys.with(Ipv4Addr::UNSPECIFIED).current);
+            Endpoint::new(config, Some(nobody), socket, Arc::new(TokioRuntime))
+        });
+        let endpoint = endpoint.map_err(|source| Error::Listen { at, source })?;
         let (sender, heard) = mpsc::channel(HEARD);
         let (asking, questions) = mpsc::channel(QUESTIONS);
+        let (opening, channels) = mpsc::channel(QUESTIONS);
         let keys = watch::Sender::new(keys);
         let listener = Listener {
             endpoint: endpoint.clone(),
             keys: keys.subscribe(),
             heard: sender,
             questions: asking,
+            channels: opening,
         };
         tokio::spawn(listener.run());
         let streams = Self {
@@ -91,7 +99,12 @@ impl Streams {
             keys,
             told: HashMap::new(),
         };
-        Ok((streams, Incoming { heard, questions }))
+        let incoming = Incoming {
+            heard,
+            questions,
+            channels,
+        };
+        Ok((streams, incoming))
     }
 
     /// Replaces the keys. Streams under other keys end, and begin again under these.
@@ -116,7 +129,7 @@ impl Streams {
         });
     }
 
-    /// The handle to ask this node. Its questions fail once the node is none of those that are reached
+    /// The handle to ask this node, and to open channels to it. Both fail once the node is none of those that are reached
     /// ([`Streams::tell_only`]).
     pub fn asking(&mut self, node: Ipv4Addr) -> Ask {
         self.reached(node).ask.clone()
@@ -127,16 +140,16 @@ impl Streams {
         let (endpoint, keys, port) = (&self.endpoint, &self.keys, self.port);
         self.told.entry(node).or_insert_with(|| {
             let topics = watch::Sender::default();
-            let (ask, questions) = mpsc::channel(QUESTIONS);
+            let (sender, reached) = watch::channel(None);
             let teller = Teller {
                 endpoint: endpoint.clone(),
                 to: SocketAddrV4::new(node, port),
                 keys: keys.subscribe(),
                 topics: topics.subscribe(),
-                questions,
+                reached: sender,
             };
             tokio::spawn(teller.run());
-            let ask = Ask(ask);
+            let ask = Ask(reached);
             Told { topics, ask }
         })
     }

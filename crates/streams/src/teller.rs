@@ -1,4 +1,4 @@
-//! Sends all topics to one other node, and each topic again when it changes. Asks it questions.
+//! Keeps a connection to one other node. Sends it all topics, and each topic again when it changes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use baton_wire::{KeyRing, Keys};
 use quinn::{Connection, Endpoint, VarInt};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
 use crate::frame::{self, Topic};
-use crate::question::Asked;
 use crate::shared;
 
 /// The newest text of each topic.
@@ -34,7 +33,8 @@ pub(crate) struct Teller {
     pub to: SocketAddrV4,
     pub keys: watch::Receiver<KeyRing>,
     pub topics: watch::Receiver<Topics>,
-    pub questions: mpsc::Receiver<Asked>,
+    /// The connection, for questions and channels, while there is one.
+    pub reached: watch::Sender<Option<Connection>>,
 }
 
 impl Teller {
@@ -50,7 +50,9 @@ impl Teller {
                         info!(%node, "is told again what this node has to tell");
                     }
                     (pause, said) = (FIRST_PAUSE, false);
+                    self.reached.send_replace(Some(connection.clone()));
                     let ended = self.tell(&connection, keys).await;
+                    self.reached.send_replace(None);
                     connection.close(VarInt::from_u32(0), b"");
                     since = Instant::now();
                     ended.err()
@@ -101,9 +103,6 @@ impl Teller {
             }
             told = now;
             tokio::select! {
-                Some(asked) = self.questions.recv() => {
-                    tokio::spawn(asked.ask(connection.clone()));
-                }
                 changed = self.topics.changed() => if changed.is_err() {
                     return Ok(());
                 },

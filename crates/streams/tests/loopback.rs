@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use baton_streams::{LONGEST, StreamMessage, Streams, Topic};
 use baton_wire::{ClusterKey, KeyRing, Keys};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -208,23 +209,18 @@ async fn a_question_is_answered_by_whom_it_is_for() {
     });
     let long = vec![7; LONGEST / 2];
     for text in [&b"one"[..], b"", &long] {
-        let answer = ask.ask(text.to_vec(), PATIENCE).await.unwrap();
+        let answer = ask.ask(text, PATIENCE).await.unwrap();
         assert!(answer == text.repeat(2));
     }
     let many = (0..100).map(|number| {
         let ask = ask.clone();
-        async move { ask.ask(vec![number], PATIENCE).await }
+        async move { ask.ask(&[number], PATIENCE).await }
     });
     let many = futures_of(many).await;
     assert!((0..100).all(|number| many[usize::from(number)] == vec![number; 2]));
-    assert!(ask.ask(b"silence".to_vec(), PATIENCE).await.is_err());
+    assert!(ask.ask(b"silence", PATIENCE).await.is_err());
     // Nobody is at this address.
-    assert!(
-        one.asking(node(9))
-            .ask(b"one".to_vec(), IN_VAIN)
-            .await
-            .is_err()
-    );
+    assert!(one.asking(node(9)).ask(b"one", IN_VAIN).await.is_err());
     answering.abort();
 }
 
@@ -238,4 +234,32 @@ async fn futures_of(
         answers.push(task.await.unwrap().unwrap());
     }
     answers
+}
+
+#[tokio::test]
+async fn a_channel_carries_bytes_both_ways_and_says_how_it_ended() {
+    let port = port();
+    let (mut one, _) = open(1, port, ring(1, 7, None));
+    let (_streams, mut incoming) = Streams::open(node(2), port, ring(2, 7, None)).unwrap();
+    let ask = one.asking(node(2));
+    for ends_in_order in [true, false] {
+        let mut here = ask.open(b"for this", PATIENCE).await.unwrap();
+        let opened = timeout(PATIENCE, incoming.channels.recv()).await;
+        let opened = opened.unwrap().unwrap();
+        assert_eq!((opened.from, &opened.text[..]), (node(1), &b"for this"[..]));
+        let (mut text, mut rest) = ([0; 4], Vec::new());
+        let mut there = opened.channel;
+        here.write_all(b"some").await.unwrap();
+        there.read_exact(&mut text).await.unwrap();
+        assert_eq!(&text, b"some");
+        there.write_all(b"more").await.unwrap();
+        here.read_exact(&mut text).await.unwrap();
+        assert_eq!(&text, b"more");
+        if ends_in_order {
+            here.shutdown().await.unwrap();
+        }
+        drop(here);
+        let ended = timeout(PATIENCE, there.read_to_end(&mut rest)).await;
+        assert_eq!(ended.unwrap().is_ok(), ends_in_order);
+    }
 }

@@ -2,34 +2,35 @@
 
 use std::future::pending;
 use std::io;
-use std::net::{Ipv4Addr, Shutdown, SocketAddrV4};
+use std::net::{Ipv4Addr, Shutdown};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use baton_tls::Received;
 use socket2::SockRef;
+use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::exchange::{Exchange, Forwarded, ServerEnd};
 use super::messages::{Judgement, Moving};
+use super::server_connection::{Place, ServerStream, connect};
 use super::socket::{read, read_if, read_now, reset, write_all, write_if, write_in_time};
 use super::state::State;
 use super::{Counters, Service};
 use crate::client::{Ends, end_in_order};
 use crate::http::answer::Answer;
-use crate::server::Server;
 
 /// No more is read of one side while this many bytes of it wait for the other side. It holds the longest head.
 const ROOM: usize = 128 << 10;
-/// A connection takes at most this many bytes of records along that its client has sent behind a request's head.
+/// A connection takes at most this many bytes along that its client has sent. They must fit into a message of the daemon's.
 const MOST_TAKEN: usize = 512 << 10;
 /// A client may take this long to end its side once the agent has ended its own.
 const LINGERS: Duration = Duration::from_secs(5);
-/// A connection moves at most this often for one request: data servers may name each other, because their tables differ.
-/// The tries that did not succeed count as well.
+/// A connection moves at most this often for one request, of which the next one is relayed: data servers may name each
+/// other, because their tables differ. The tries that did not succeed count as well, as of a client that does not pause.
 const MOVES: u8 = 4;
 /// The time between two tries to move.
 const STAYS: Duration = Duration::from_millis(10);
@@ -52,8 +53,10 @@ pub(super) struct Connection<'a> {
     ends: Ends,
     state: State,
     client: TcpStream,
-    /// The connection to the server, from the first request on.
-    server: Option<TcpStream>,
+    /// The server of the request that is under way, or was the last.
+    place: Place,
+    /// The connection there, once it has been made.
+    server: Option<(ReadHalf<ServerStream>, WriteHalf<ServerStream>)>,
     exchange: Exchange,
     to_server: Vec<u8>,
     from_server: Vec<u8>,
@@ -98,6 +101,7 @@ impl<'a> Connection<'a> {
             ends,
             state,
             client,
+            place: Place::Here,
             server: None,
             exchange: Exchange::default(),
             to_server: Vec::new(),
@@ -135,7 +139,7 @@ impl<'a> Connection<'a> {
                 if self.exchange.is_idle() {
                     return self.end().await;
                 }
-                self.end_server_input();
+                self.end_server_input().await;
             }
             match self.event().await {
                 // A client that breaks off between two requests has all it has asked for.
@@ -190,11 +194,12 @@ impl<'a> Connection<'a> {
                 }
                 Forwarded::Broken => return Ok(Some(Departure::Answer(Answer::Bad))),
                 Forwarded::Judge(head) => match self.judge(head).await {
-                    Judgement::Here => self.accept(),
-                    Judgement::Elsewhere(next) if self.state.moves < MOVES => {
+                    Judgement::Here => self.accept(Place::Here),
+                    Judgement::Elsewhere(next) if self.can_move() => {
                         return Ok(Some(Departure::Move(next)));
                     }
-                    _ => return Ok(Some(Departure::Answer(Answer::Nobody))),
+                    Judgement::Elsewhere(next) => self.accept(Place::Other(next)),
+                    Judgement::Nobody => return Ok(Some(Departure::Answer(Answer::Nobody))),
                 },
             }
         }
@@ -222,15 +227,9 @@ impl<'a> Connection<'a> {
 
     /// Connects to the server. False if it cannot be reached.
     async fn connect(&mut self) -> bool {
-        let (port, mark) = {
-            let service = self.services.borrow();
-            (service.server_port, service.mark)
-        };
-        let ends = Ends {
-            cluster: SocketAddrV4::new(*self.ends.cluster.ip(), port),
-            ..self.ends
-        };
-        self.server = Server::Here(mark).connect(ends).await.ok();
+        let service = self.services.borrow().clone();
+        let server = connect(&service, self.ends, self.place).await;
+        self.server = server.ok().map(split);
         self.server.is_some()
     }
 
@@ -243,11 +242,24 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// The next request is for the server here.
-    fn accept(&mut self) {
+    /// Whether the connection can move with the request that was read. Otherwise the request is relayed.
+    fn can_move(&self) -> bool {
+        let come = self.state.plain.len();
+        self.state.moves < MOVES && come < MOST_TAKEN && !self.exchange.is_busy_sending(come)
+    }
+
+    /// The next request goes to this server.
+    fn accept(&mut self, place: Place) {
         self.exchange.accept();
         self.state.moves = 0;
-        self.counters.requests.fetch_add(1, Relaxed);
+        if std::mem::replace(&mut self.place, place) != place {
+            self.server = None;
+        }
+        let counter = match place {
+            Place::Here => &self.counters.requests,
+            Place::Other(_) => &self.counters.relayed,
+        };
+        counter.fetch_add(1, Relaxed);
     }
 
     /// Has the connection move to another data server, with the request that it has read. Returns the connection if it
@@ -278,7 +290,7 @@ impl<'a> Connection<'a> {
     /// Reads what has come, without waiting. The connection moves only if nothing is unread.
     fn read_what_came(&mut self) -> io::Result<()> {
         let records = &mut self.state.client_in;
-        while records.len() < MOST_TAKEN {
+        while self.state.plain.len() + records.len() < MOST_TAKEN {
             match read_now(&self.client, records) {
                 Ok(0) => {
                     self.client_has_ended = true;
@@ -307,17 +319,18 @@ impl<'a> Connection<'a> {
         let state = &mut self.state;
         let waiting = state.client_in.len() + state.plain.len() + self.to_server.len();
         let is_heard = !self.client_has_ended && waiting < ROOM;
-        let (client, server) = (&self.client, self.server.as_ref());
+        let client = &self.client;
+        let (from, to) = self.server.as_mut().map(|(from, to)| (from, to)).unzip();
         let deadline = self.deadline;
         tokio::select! {
             read = read(client, &mut state.client_in), if is_heard => Event::ClientSent(read),
             written = write_in_time(client, &self.client_out), if !self.client_out.is_empty() => {
                 Event::ClientTook(written)
             }
-            read = read_if(server, &mut self.from_server), if self.client_out.len() < ROOM => {
+            read = read_if(from, &mut self.from_server), if self.client_out.len() < ROOM => {
                 Event::ServerSent(read)
             }
-            written = write_if(server, &self.to_server), if !self.to_server.is_empty() => {
+            written = write_if(to, &self.to_server), if !self.to_server.is_empty() => {
                 Event::ServerTook(written)
             }
             () = until(deadline) => Event::TooLate,
@@ -325,13 +338,13 @@ impl<'a> Connection<'a> {
     }
 
     /// Passes on to the server that its client has ended, where that has a meaning.
-    fn end_server_input(&mut self) {
-        if let Some(server) = &self.server
+    async fn end_server_input(&mut self) {
+        if let Some((_, server)) = &mut self.server
             && self.to_server.is_empty()
             && self.exchange.is_tunnel()
         {
             // If the server has gone, reading from it says so.
-            let _ = SockRef::from(server).shutdown(Shutdown::Write);
+            let _ = timeout(LINGERS, server.shutdown()).await;
         }
     }
 

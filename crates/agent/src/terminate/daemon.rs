@@ -18,6 +18,7 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
+use super::framed::Framed;
 use super::messages::{FromAgent, Judgement, Moving, ToAgent, receive, send};
 use crate::client::Ends;
 
@@ -33,6 +34,7 @@ const WAITING: usize = 1024;
 pub(super) struct Daemon(Arc<Shared>);
 
 struct Shared {
+    socket: PathBuf,
     messages: mpsc::Sender<FromAgent>,
     /// Who waits for the answer to which question.
     asked: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
@@ -89,13 +91,13 @@ impl Daemon {
     pub fn connect(socket: PathBuf, build: String, told: mpsc::UnboundedSender<ToAgent>) -> Self {
         let (messages, waiting) = mpsc::channel(WAITING);
         let shared = Arc::new(Shared {
+            socket,
             messages,
             asked: Mutex::default(),
             next: AtomicU64::new(1),
             connected: watch::Sender::new(0),
         });
         let link = Link {
-            socket,
             build,
             told,
             shared: Arc::clone(&shared),
@@ -139,6 +141,28 @@ impl Daemon {
             .unwrap_or(Judgement::Nobody)
     }
 
+    /// Opens the way to another data server's agent, for requests of this client's connection.
+    ///
+    /// # Errors
+    /// There is no daemon. If the other agent cannot be reached, the connection ends.
+    pub async fn relay(&self, next: Ipv4Addr, ends: Ends) -> io::Result<Framed<UnixStream>> {
+        self.relaying(FromAgent::Relay(next, ends)).await
+    }
+
+    /// Accepts the requests that another data server's agent has, as the daemon has asked by this number.
+    ///
+    /// # Errors
+    /// The daemon has died.
+    pub async fn relayed(&self, number: u64) -> io::Result<Framed<UnixStream>> {
+        self.relaying(FromAgent::Relayed(number)).await
+    }
+
+    async fn relaying(&self, first: FromAgent) -> io::Result<Framed<UnixStream>> {
+        let mut stream = UnixStream::connect(&self.0.socket).await?;
+        send(&mut stream, &first).await?;
+        Ok(Framed::new(stream))
+    }
+
     /// Has a connection move. `left` ends when its socket has ended. Returns whether it has left.
     pub async fn move_to(
         &self,
@@ -169,7 +193,6 @@ impl Daemon {
 
 /// The connection to the daemon.
 struct Link {
-    socket: PathBuf,
     build: String,
     /// Without a bound, so that answers are heard while the process is busy; other nodes have few questions under way.
     told: mpsc::UnboundedSender<ToAgent>,
@@ -180,7 +203,7 @@ impl Link {
     /// Connects, again and again, for as long as the process lives.
     async fn run(self, mut waiting: mpsc::Receiver<FromAgent>) {
         loop {
-            if let Ok(stream) = UnixStream::connect(&self.socket).await {
+            if let Ok(stream) = UnixStream::connect(&self.shared.socket).await {
                 self.shared.connected.send_modify(|count| *count += 1);
                 let (mut from, to) = stream.into_split();
                 let hearing = async {

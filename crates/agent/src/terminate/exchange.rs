@@ -5,12 +5,17 @@
 
 use std::mem::take;
 
+use baton_core::rules::Request;
+
 use crate::http::answer::Answer;
 use crate::http::asked::Asked;
 use crate::http::body::{BadBody, Body};
 use crate::http::forwarded_head::for_server;
 use crate::http::response_head::{BadResponse, ResponseHead};
 use crate::http::verdict::{Extent, Verdict, judge};
+
+/// A client that has more bytes than this of a body still to send does not pause soon.
+const LONG_BODY: u64 = 64 << 10;
 
 /// The requests of a client's connection, of which at most one is under way.
 #[derive(Debug, Default)]
@@ -26,7 +31,7 @@ enum Way {
     Idle,
     /// A request has come whose head has this many bytes. It is to be judged whether it is for the server here.
     Read(usize, Under),
-    /// That request is for the server here, which has nothing of it yet.
+    /// That request goes to a server, which has nothing of it yet.
     Accepted(usize, Under),
     /// A request is under way.
     Asked(Under),
@@ -45,6 +50,8 @@ struct Under {
     is_head: bool,
     /// Whether anything of a response has come.
     is_answered: bool,
+    /// Whether the client sends the body when it has got a 100 (RFC 9110, section 10.1.1).
+    expects_to_be_asked: bool,
 }
 
 /// What a client's data has led to.
@@ -120,7 +127,21 @@ impl Exchange {
         }
     }
 
-    /// The request that was read is for the server here.
+    /// Whether the client of the request that was read does not pause soon, because it sends a long body. `come`: so many
+    /// bytes of the request have come.
+    pub fn is_busy_sending(&self, come: usize) -> bool {
+        match &self.way {
+            Way::Read(head, under) => match under.request {
+                Body::Bytes(bytes) if !under.expects_to_be_asked => {
+                    bytes > LONG_BODY + (come - head) as u64
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The request that was read is to go to a server.
     pub fn accept(&mut self) {
         self.way = match take(&mut self.way) {
             Way::Read(head, under) => Way::Accepted(head, under),
@@ -228,6 +249,7 @@ impl Under {
             response: None,
             is_head: matches!(asked, Asked::Http(request) if request.method() == b"HEAD"),
             is_answered: false,
+            expects_to_be_asked: matches!(asked, Asked::Http(request) if expects_to_be_asked(request)),
         }
     }
 
@@ -238,6 +260,11 @@ impl Under {
     fn is_whole(&self) -> bool {
         self.request.is_whole() && self.has_response()
     }
+}
+
+fn expects_to_be_asked(request: &Request) -> bool {
+    let mut expectations = request.headers("expect");
+    expectations.any(|value| value.eq_ignore_ascii_case(b"100-continue"))
 }
 
 #[cfg(test)]

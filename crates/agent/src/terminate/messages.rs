@@ -37,6 +37,9 @@ pub enum ToAgent {
     /// The answer to [`FromAgent::Move`], if the connection has not moved: it is to stay. If it has moved, its socket has
     /// ended.
     Stays(u64),
+    /// Another data server's agent has requests for the server here, of the connection with these ends. The answer is a
+    /// connection of its own, which begins with [`FromAgent::Relayed`].
+    Relay(u64, Ends),
 }
 
 /// What the process says.
@@ -56,6 +59,11 @@ pub enum FromAgent {
     Left(u64),
     /// Whether the session of the connection can go on here; or whether the connection has come.
     Taken(u64, bool),
+    /// The first and only message on a connection, which from then on leads to the agent of this data server: requests of
+    /// the client's connection with these ends.
+    Relay(Ipv4Addr, Ends),
+    /// The first and only message on a connection that [`ToAgent::Relay`] has asked for.
+    Relayed(u64),
 }
 
 /// Which data server is to answer a request.
@@ -112,14 +120,16 @@ impl Moving {
 /// Bytes of two addresses with their ports.
 const ENDS: usize = 12;
 
-fn write_ends(to: &mut Vec<u8>, ends: &Ends) {
+/// Writes the addresses and ports.
+pub fn write_ends(to: &mut Vec<u8>, ends: &Ends) {
     for end in [ends.client, ends.cluster] {
         to.extend(end.ip().octets());
         to.extend(end.port().to_be_bytes());
     }
 }
 
-fn read_ends(bytes: &mut &[u8]) -> Option<Ends> {
+/// Takes off what [`write_ends`] has written; `None` if it is too short.
+pub fn read_ends(bytes: &mut &[u8]) -> Option<Ends> {
     let mut end = || {
         let (ip, rest) = bytes.split_first_chunk::<4>()?;
         let (port, rest) = rest.split_first_chunk::<2>()?;
@@ -175,6 +185,10 @@ impl Message for ToAgent {
                 write_ends(content, ends);
                 (4, *number)
             }
+            Self::Relay(number, ends) => {
+                write_ends(content, ends);
+                (5, *number)
+            }
         }
     }
 
@@ -189,6 +203,7 @@ impl Message for ToAgent {
             (2, _) => Self::Take(number, Moving::from_bytes(content)?),
             (3, []) => Self::Stays(number),
             (4, mut ends) => Self::Await(number, read_ends(&mut ends)?),
+            (5, mut ends) => Self::Relay(number, read_ends(&mut ends)?),
             _ => return None,
         })
     }
@@ -224,6 +239,12 @@ impl Message for FromAgent {
                 content.extend(build.bytes());
                 (5, 0)
             }
+            Self::Relay(next, ends) => {
+                content.extend(next.octets());
+                write_ends(content, ends);
+                (7, 0)
+            }
+            Self::Relayed(number) => (8, *number),
         }
     }
 
@@ -238,6 +259,11 @@ impl Message for FromAgent {
             (3, [is_here @ (0 | 1)]) => Self::Taken(number, *is_here == 1),
             (4, []) => Self::Left(number),
             (6, counts) => Self::Counted(serde_json::from_slice(counts).ok()?),
+            (7, [a, b, c, d, ends @ ..]) => {
+                let next = Ipv4Addr::new(*a, *b, *c, *d);
+                Self::Relay(next, read_ends(&mut &*ends)?)
+            }
+            (8, []) => Self::Relayed(number),
             (5, build) => Self::Hello(String::from_utf8(build.to_vec()).ok()?),
             _ => return None,
         })
@@ -264,7 +290,9 @@ const HEADER: usize = 4 + 1 + 8;
 /// # Errors
 /// The other side has ended.
 pub async fn send(to: &mut (impl AsyncWrite + Unpin), message: &impl Message) -> io::Result<()> {
-    to.write_all(&frame(message)).await
+    let frame = frame(message);
+    debug_assert!(frame.len() <= LONGEST, "nobody would take this message");
+    to.write_all(&frame).await
 }
 
 /// Receives the next message. `None`: the other side has ended.
@@ -329,6 +357,8 @@ mod tests {
             FromAgent::Move(2, next, moving()),
             FromAgent::Left(u64::MAX),
             FromAgent::Taken(4, true),
+            FromAgent::Relay(next, ends()),
+            FromAgent::Relayed(5),
         ] {
             sent.push(format!("{message:?}"));
             send(&mut bytes, &message).await.unwrap();
@@ -344,6 +374,7 @@ mod tests {
             ToAgent::Take(4, moving()),
             ToAgent::Await(5, ends()),
             ToAgent::Stays(6),
+            ToAgent::Relay(7, ends()),
         ] {
             sent.push(format!("{message:?}"));
             send(&mut bytes, &message).await.unwrap();

@@ -13,8 +13,10 @@ mod begin;
 mod connection;
 mod daemon;
 mod exchange;
+mod framed;
 pub mod messages;
 pub mod process;
+mod server_connection;
 pub mod settings;
 mod socket;
 mod state;
@@ -49,6 +51,10 @@ baton_core::shared_counters! {
         refused,
         /// Requests that went to the local server.
         requests,
+        /// Requests that went to another data server's server, by the agent there.
+        relayed,
+        /// Connections to the local server on which another data server's agent sends requests.
+        relays,
         /// Requests that the agent answered itself, with an error.
         answered,
         /// Connections that came from another data server's agent.

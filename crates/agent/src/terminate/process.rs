@@ -13,12 +13,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use baton_net::{Error, Result};
 use baton_tls::{Acceptor, Certificates, TicketKey, TicketKeys};
 use nix::unistd::setsid;
 use ring::rand::{self, SystemRandom};
+use tokio::io::copy_bidirectional;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -28,10 +30,12 @@ use tokio::time::interval;
 use super::arrivals::Arrivals;
 use super::daemon::Daemon;
 use super::messages::{FromAgent, Moving, ToAgent};
+use super::server_connection::{Place, connect};
 use super::settings::{Order, Report, ServiceSettings};
 use super::state::State;
 use super::succession::{Predecessor, accept_successor, hand_over, successor_serves};
 use super::{Counters, Service, Terminator};
+use crate::client::Ends;
 use crate::privileges;
 
 /// The protocols that are offered to clients (RFC 7301).
@@ -133,6 +137,14 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>, s
     }
 }
 
+/// Passes the requests of another data server's agent on to the server here, and its answers back. If one side breaks,
+/// so does the other.
+async fn relay(daemon: &Daemon, number: u64, service: &Service, ends: Ends) -> io::Result<()> {
+    let mut agent = daemon.relayed(number).await?;
+    let mut server = connect(service, ends, Place::Here).await?;
+    copy_bidirectional(&mut agent, &mut server).await.map(drop)
+}
+
 /// Listens for a successor. Without that, a successor finds the services' addresses taken, and says so.
 fn expect_successors(socket: &Path) -> Option<UnixListener> {
     // A predecessor that was killed has left it.
@@ -204,6 +216,19 @@ impl Agent {
                     let has_come = arrivals.has_come(ends).await;
                     daemon.say(FromAgent::Taken(number, has_come)).await;
                 });
+            }
+            ToAgent::Relay(number, ends) => {
+                let running = self.running.get(&ends.cluster);
+                let service = running.map(|one| one.service.borrow().clone());
+                if let Some(service) = service {
+                    let (daemon, counters) = (self.daemon.clone(), Arc::clone(&self.counters));
+                    tokio::spawn(async move {
+                        counters.relays.fetch_add(1, Relaxed);
+                        if let Err(error) = relay(&daemon, number, &service, ends).await {
+                            tracing::debug!(?ends, %error, "requests of another data server's agent broke off");
+                        }
+                    });
+                }
             }
             // The daemon's answers go to those who have asked.
             ToAgent::Order(_) | ToAgent::Judged(..) | ToAgent::Stays(_) => {}

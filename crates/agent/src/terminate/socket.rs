@@ -4,7 +4,7 @@ use std::future::pending;
 use std::io;
 use std::time::Duration;
 
-use tokio::io::Interest;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Interest};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -32,10 +32,16 @@ pub(super) fn read_now(stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<u
     stream.try_read_buf(buffer)
 }
 
-/// Does the same as [`read`]; waits for ever if there is no stream.
-pub(super) async fn read_if(stream: Option<&TcpStream>, buffer: &mut Vec<u8>) -> io::Result<usize> {
+/// Does the same as [`read`] for a server's connection; waits for ever if there is none.
+pub(super) async fn read_if(
+    stream: Option<&mut (impl AsyncRead + Unpin)>,
+    buffer: &mut Vec<u8>,
+) -> io::Result<usize> {
     match stream {
-        Some(stream) => read(stream, buffer).await,
+        Some(stream) => {
+            buffer.reserve(PIECE);
+            stream.read_buf(buffer).await
+        }
         None => pending().await,
     }
 }
@@ -65,10 +71,13 @@ pub(super) async fn write_all(stream: &TcpStream, bytes: &mut Vec<u8>) -> io::Re
     Ok(())
 }
 
-/// Does the same as [`write`]; waits for ever if there is no stream.
-pub(super) async fn write_if(stream: Option<&TcpStream>, bytes: &[u8]) -> io::Result<usize> {
+/// Does the same as [`write`] for a server's connection; waits for ever if there is none.
+pub(super) async fn write_if(
+    stream: Option<&mut (impl AsyncWrite + Unpin)>,
+    bytes: &[u8],
+) -> io::Result<usize> {
     match stream {
-        Some(stream) => write(stream, bytes).await,
+        Some(stream) => stream.write(bytes).await,
         None => pending().await,
     }
 }

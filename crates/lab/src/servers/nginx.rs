@@ -107,6 +107,12 @@ http {{
         location ~ ^/ds[0-9]+/(?<file>[0-9]+[bkm])$ {{
             try_files /$file =404;
         }}
+        # PUT keeps a file; the folder is one that the workers may write to.
+        location ~ ^/ds[0-9]+/kept/ {{
+            root {own}/body;
+            dav_methods PUT;
+            create_full_put_path on;
+        }}
         location ~ ^/ds[0-9]+/ {{
             default_type text/plain;
             return 200 "{name} $request_uri\n";

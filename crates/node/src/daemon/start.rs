@@ -120,7 +120,8 @@ impl Daemon {
         let data_server = if roles.is_ds() {
             let checks = Checks::new(verdict_sender, local.interface_names());
             let (rules, choices) = (current_rules.reader(), tables.choices());
-            let tls_agent = TlsAgent::start(&local, rules, choices, from_others.questions)?;
+            let from_others = (from_others.questions, from_others.channels);
+            let tls_agent = TlsAgent::start(&local, rules, choices, from_others)?;
             Some(DataServer::new(checks, tls_agent))
         } else {
             None

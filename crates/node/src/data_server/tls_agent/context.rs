@@ -8,9 +8,14 @@ use std::{
 
 use baton_agent::{Ends, terminate::messages::Moving};
 use baton_streams::Ask;
-use tokio::sync::watch;
+use tokio::{net::UnixStream, sync::watch};
+use tracing::debug;
 
-use super::{judge::Judge, moves::Mover};
+use super::{
+    judge::Judge,
+    moves::Mover,
+    relays::{Relays, relay},
+};
 use crate::locked::locked;
 
 /// The part of the daemon that the processes' links use.
@@ -18,6 +23,8 @@ pub struct AgentContext {
     pub judge: Judge,
     /// Set once there is a service whose connections may move.
     pub mover: OnceLock<Mover>,
+    /// Requests of other data servers' connections.
+    pub relays: Relays,
     /// How each other data server is asked.
     asks: Mutex<HashMap<Ipv4Addr, Ask>>,
     counts: Mutex<Vec<(String, u64)>>,
@@ -29,6 +36,7 @@ impl AgentContext {
         Self {
             judge,
             mover: OnceLock::new(),
+            relays: Relays::default(),
             asks: Mutex::default(),
             counts: Mutex::default(),
         }
@@ -50,6 +58,17 @@ impl AgentContext {
         match (self.mover.get(), self.judge.slot(next), ask) {
             (Some(mover), Some(slot), Some(ask)) => mover.move_to(slot, &ask, moving, left).await,
             _ => false,
+        }
+    }
+
+    /// Relays requests of the agent to another data server, until one of them ends.
+    pub async fn relay(&self, agent: UnixStream, next: Ipv4Addr, ends: Ends) {
+        let ask = locked(&self.asks).get(&next).cloned();
+        let Some(ask) = ask else {
+            return;
+        };
+        if let Err(error) = relay(agent, ends, &ask).await {
+            debug!(%next, %error, "requests to another data server broke off");
         }
     }
 

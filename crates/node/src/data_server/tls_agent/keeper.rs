@@ -8,7 +8,7 @@ use baton_agent::terminate::{
     process,
     settings::{Order, Report, ServiceSettings},
 };
-use baton_streams::Question;
+use baton_streams::{Opened, Question};
 use tokio::{
     net::UnixListener,
     process::{Child, Command},
@@ -83,11 +83,11 @@ impl Keeper {
         }
     }
 
-    /// Obeys orders, and passes on questions, for as long as the daemon lives.
+    /// Obeys orders, and passes on questions and channels, for as long as the daemon lives.
     pub async fn run(
         mut self,
         mut ordered: mpsc::Receiver<Ordered>,
-        mut questions: mpsc::Receiver<Question>,
+        (mut questions, mut channels): (mpsc::Receiver<Question>, mpsc::Receiver<Opened>),
     ) {
         loop {
             tokio::select! {
@@ -100,15 +100,24 @@ impl Keeper {
                     let _ = answer.send(outcome);
                 }
                 Some(question) = questions.recv() => {
-                    // One that takes over serves nobody before its first order.
-                    if let Some(current) = self.current.as_ref().filter(|link| link.serves) {
-                        current.ask(question);
+                    if let Some(serving) = self.serving() {
+                        serving.ask(question);
+                    }
+                }
+                Some(opened) = channels.recv() => {
+                    if let Some(serving) = self.serving() {
+                        serving.serve(opened);
                     }
                 }
                 Some(link) = self.links.recv() => self.meet(link),
                 () = ended(&mut self.current) => self.again().await,
             }
         }
+    }
+
+    /// The process that serves. One that takes over serves nobody before its first order.
+    fn serving(&self) -> Option<&Link> {
+        self.current.as_ref().filter(|link| link.serves)
     }
 
     /// Notes a process that has connected.

@@ -13,7 +13,7 @@ use baton_agent::terminate::{
     messages::{FromAgent, Judgement, ToAgent, receive, send},
     settings::Report,
 };
-use baton_streams::Question;
+use baton_streams::{Opened, Question};
 use tokio::{
     net::UnixStream,
     sync::{mpsc, oneshot, watch},
@@ -51,11 +51,23 @@ struct Shared {
 }
 
 impl Link {
-    /// Makes the link of a process that connects. `None`: it is none.
+    /// Makes the link of a process that connects. `None`: the connection is none, or was for one relay, and has ended.
     pub async fn accept(mut stream: UnixStream, context: Arc<AgentContext>) -> Option<Self> {
-        let Ok(Some(FromAgent::Hello(build))) = receive(&mut stream).await else {
-            return None;
-        };
+        match receive(&mut stream).await {
+            Ok(Some(FromAgent::Hello(build))) => Some(Self::new(build, stream, context)),
+            Ok(Some(FromAgent::Relay(next, ends))) => {
+                context.relay(stream, next, ends).await;
+                None
+            }
+            Ok(Some(FromAgent::Relayed(number))) => {
+                context.relays.connected(number, stream);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn new(build: String, stream: UnixStream, context: Arc<AgentContext>) -> Self {
         let (to, mut messages) = mpsc::channel(WAITING);
         let (report, reports) = mpsc::channel(4);
         let shared = Arc::new(Shared {
@@ -95,7 +107,18 @@ impl Link {
                 debug!(%error, "a TLS agent is gone");
             }
         });
-        Some(link)
+        link
+    }
+
+    /// Has the process serve a channel of another data server.
+    pub fn serve(&self, opened: Opened) {
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(async move {
+            let to = shared.to.clone();
+            if let Err(error) = shared.context.relays.serve(opened, to).await {
+                debug!(%error, "requests of another data server broke off");
+            }
+        });
     }
 
     /// Passes on a question of another daemon to the process, and its answer back.
@@ -132,7 +155,8 @@ impl Link {
 
 async fn hear(shared: &Arc<Shared>, message: FromAgent) {
     match message {
-        FromAgent::Hello(_) => {}
+        // These begin connections.
+        FromAgent::Hello(_) | FromAgent::Relay(..) | FromAgent::Relayed(_) => {}
         FromAgent::Counted(counts) => shared.context.count(counts),
         FromAgent::Report(report) => {
             // Nobody may wait for it anymore.

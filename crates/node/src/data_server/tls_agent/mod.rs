@@ -9,6 +9,7 @@ mod judge;
 mod keeper;
 mod link;
 mod moves;
+mod relays;
 
 use std::{
     collections::HashMap,
@@ -26,7 +27,7 @@ use baton_agent::{
 };
 use baton_config::Service;
 use baton_dataplane::DataServer;
-use baton_streams::{Ask, Question};
+use baton_streams::{Ask, Opened, Question};
 use tokio::{
     net::UnixListener,
     sync::{mpsc, oneshot},
@@ -56,12 +57,12 @@ struct Ordered {
 
 impl TlsAgent {
     /// Begins to look after the process, which starts with the first service. Processes find the daemon in its
-    /// `run_dir`. Questions of other daemons are for the process that serves.
+    /// `run_dir`. Questions and channels of other daemons are for the process that serves.
     pub fn start(
         local: &LocalNode,
         rules: RuleReader,
         choices: Choices,
-        questions: mpsc::Receiver<Question>,
+        from_others: (mpsc::Receiver<Question>, mpsc::Receiver<Opened>),
     ) -> Result<Self> {
         let socket = local.config.local.run_dir.join("tls-agent.sock");
         // An earlier daemon has left it.
@@ -74,7 +75,7 @@ impl TlsAgent {
         let context = Arc::new(AgentContext::new(Judge::new(rules, choices, local.address)));
         let (orders, ordered) = mpsc::channel(4);
         let keeper = Keeper::new(socket, listener, Arc::clone(&context));
-        tokio::spawn(keeper.run(ordered, questions));
+        tokio::spawn(keeper.run(ordered, from_others));
         Ok(Self { orders, context })
     }
 

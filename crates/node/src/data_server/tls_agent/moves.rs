@@ -23,12 +23,13 @@ use std::{
 use baton_abi::TcbKey;
 use baton_agent::{
     Ends,
-    terminate::messages::{Moving, ToAgent},
+    terminate::messages::{Moving, ToAgent, write_ends},
 };
 use baton_dataplane::Reading;
 use baton_streams::Ask;
 use tokio::{sync::watch, time::sleep};
 use tracing::debug;
+use zeroize::Zeroizing;
 
 use crate::{data_server::empty_ack, locked::locked};
 
@@ -102,8 +103,8 @@ impl Mover {
         let Some(ack) = empty_ack::ack(&flow, (0, 0), self.mac) else {
             return false;
         };
-        let take = [&[TAKE], &moving.to_bytes()[..]].concat();
-        match ask.ask(take, PATIENCE).await {
+        let take = Zeroizing::new([&[TAKE], &moving.to_bytes()[..]].concat());
+        match ask.ask(&take, PATIENCE).await {
             Ok(answer) if answer == [1] => (),
             other => {
                 debug!(slot, ?other, "a data server does not take a TLS session");
@@ -111,7 +112,8 @@ impl Mover {
             }
         }
         let may_ask = self.moves.begin(moving.ends);
-        let mut coming = pin!(ask.ask(await_text(moving.ends), COMES));
+        let coming = await_text(moving.ends);
+        let mut coming = pin!(ask.ask(&coming, COMES));
         let (begin, mut pause, mut is_answered) = (Instant::now(), FIRST_PAUSE, false);
         let has_left = loop {
             if !self.ask_program(&may_ask, slot, &ack) {
@@ -147,11 +149,9 @@ impl Mover {
 }
 
 fn await_text(ends: Ends) -> Vec<u8> {
-    let moving = Moving {
-        ends,
-        state: Default::default(),
-    };
-    [&[AWAIT], &moving.to_bytes()[..]].concat()
+    let mut text = vec![AWAIT];
+    write_ends(&mut text, &ends);
+    text
 }
 
 /// What another daemon asks of the agent here, with the number that the agent's answer will have.

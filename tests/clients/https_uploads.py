@@ -1,0 +1,62 @@
+"""Uploads by HTTPS to data servers that are not the connection's own.
+
+usage: https_uploads.py HOST PORT ROUNDS
+
+On one connection the client keeps files at ds1, ds2 and ds3 in turn, and gets each back from the same server, which must
+have all of it. A body comes as fast as it can, in pieces with pauses between them, in chunks, or after a 100.
+"""
+
+import os
+import sys
+import time
+
+from tls_client import Client
+
+ADDRESS, ROUNDS = (sys.argv[1], int(sys.argv[2])), int(sys.argv[3])
+SIZES = [0, 1, 70_000, 300_000, 3_000_000]
+
+
+def begin(client, path, fields):
+    client.say(f"PUT {path} HTTP/1.1\r\nHost: {client.name}\r\n{fields}\r\n\r\n".encode())
+
+
+def keep(client, path, body, way):
+    length = f"Content-Length: {len(body)}"
+    if way == "asked":
+        begin(client, path, f"{length}\r\nExpect: 100-continue")
+        interim = client.until(lambda: client.tls.read(1 << 16))
+        assert interim.startswith(b"HTTP/1.1 100 "), interim
+        client.say(body)
+    elif way == "chunked":
+        begin(client, path, "Transfer-Encoding: chunked")
+        for at in range(0, len(body), 50_000):
+            piece = body[at : at + 50_000]
+            client.say(b"%x\r\n%s\r\n" % (len(piece), piece))
+        client.say(b"0\r\n\r\n")
+    else:
+        begin(client, path, length)
+        for at in range(0, len(body), 20_000):
+            client.say(body[at : at + 20_000])
+            if way == "slow":
+                time.sleep(0.005)
+    head = client.until(lambda: client.tls.read(1 << 16)).decode()
+    assert head.split()[1] in ("201", "204"), head
+    return dict(line.lower().split(": ", 1) for line in head.splitlines()[1:] if line)["x-served-by"]
+
+
+client = Client(ADDRESS, "other.example")
+client.socket.settimeout(60)
+client.socket.sendall(client.hello())
+client.until(client.tls.do_handshake)
+for turn in range(ROUNDS):
+    for way in ("fast", "slow", "chunked", "asked"):
+        for number, size in enumerate(SIZES):
+            if way == "asked" and not size:
+                continue
+            server = f"ds{(turn + number) % 3 + 1}"
+            path, body = f"/{server}/kept/{turn}-{way}-{size}", os.urandom(size)
+            by = keep(client, path, body, way)
+            assert by == server, (turn, way, size, by)
+            by, back = client.get(path)
+            assert (by, back) == (server, body), (turn, way, size, by, len(back))
+print(f"{ROUNDS} rounds, each file whole at its server")
