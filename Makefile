@@ -21,7 +21,7 @@ SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 PROGRAMS = cargo test --workspace --no-run --test docs --test machines
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo quick test scenarios oldest machines check bench kernels arm64 fuzz soak clean install
+.PHONY: help build demo quick test scenarios oldest machines check bench testssl kernels arm64 fuzz soak clean install
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -65,6 +65,11 @@ check: ## formatting and lints
 bench: ## side by side with HAProxy and with direct access, on a quiet machine; BENCH=--tls (root)
 	@scripts/setup bench
 	cargo run --release -p baton-bench -- $(BENCH)
+
+testssl: ## what testssl.sh finds at agents that speak TLS, in about three minutes (root)
+	@scripts/setup testssl
+	cargo build --bin baton
+	@$(SUDO) scripts/testssl $$(realpath $(TARGET)/debug/baton)
 
 # Guests are emulated, so all kernels together take an hour and more. They are Debian's kernels, from the package
 # archive.

@@ -22,8 +22,27 @@ const WARM_UP: u32 = 100;
 const FIRST: u32 = 10;
 /// The number of requests of one spell that are counted.
 const SPELL: u32 = 100;
-/// The most that a handover should add, in microseconds.
-const GOAL: &str = "≤ 10";
+
+/// What is measured.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject {
+    /// What the heading calls it.
+    pub name: &'static str,
+    /// The targets of the competitors. HAProxy routes there by path.
+    pub target: fn(Competitor) -> Target,
+    /// The most that a handover should add, in microseconds.
+    pub goal: &'static str,
+}
+
+/// Handovers of plain HTTP, in the lab of bench/lab.toml.
+pub(crate) const HTTP: Subject = Subject {
+    name: "Latency of a handover",
+    target: |competitor| match competitor {
+        Competitor::HaProxy => Target::HAPROXY_ROUTING,
+        other => other.into(),
+    },
+    goal: "≤ 10",
+};
 
 /// A way to the two pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,18 +68,22 @@ struct Runner {
 }
 
 /// Measures all ways, and returns the report in Markdown.
-pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<String> {
-    eprintln!("latency of a handover: {} requests each", options.requests);
+pub(crate) fn measure(lab: &BenchLab, options: &Options, subject: Subject) -> Result<String> {
+    eprintln!("{}: {} requests each", subject.name, options.requests);
     let before = lab.counter("cs_moved_on")?;
     let running = lab.running()?;
-    let runners = running.within("client", || requests(options.requests))??;
-    Ok(markdown(&runners, lab.counter("cs_moved_on")? - before))
+    let runners = running.within("client", || requests(options.requests, subject.target))??;
+    Ok(markdown(
+        subject,
+        &runners,
+        lab.counter("cs_moved_on")? - before,
+    ))
 }
 
-fn requests(count: u32) -> Result<Vec<Runner>> {
+fn requests(count: u32, target: fn(Competitor) -> Target) -> Result<Vec<Runner>> {
     let mut runners: Vec<Runner> = Way::ALL
         .into_iter()
-        .map(Runner::begin)
+        .map(|way| Runner::begin(way, target))
         .collect::<Result<_>>()?;
     for runner in &mut runners {
         runner.spell(WARM_UP, 0)?;
@@ -80,25 +103,18 @@ fn requests(count: u32) -> Result<Vec<Runner>> {
 }
 
 impl Runner {
-    fn begin(way: Way) -> Result<Runner> {
-        let connect = |to| Client::connect(way.name(), to);
-        let clients = match way {
-            Way::Moving | Way::Alone => vec![connect(Target::BATON.first())?],
-            Way::Staying => vec![
-                connect(Target::BATON.first())?,
-                connect(Target::BATON.first())?,
-            ],
-            Way::HaProxy => vec![connect(Target::HAPROXY_ROUTING.first())?],
-            Way::Direct => {
-                let servers = Competitor::Direct.addresses().iter().take(PAGES.len());
-                servers
-                    .map(|address| connect((address, 80)))
-                    .collect::<Result<_>>()?
-            }
+    fn begin(way: Way, target: fn(Competitor) -> Target) -> Result<Runner> {
+        let (competitor, connections) = match way {
+            Way::Moving | Way::Alone => (Competitor::Baton, 1),
+            Way::Staying => (Competitor::Baton, PAGES.len()),
+            Way::HaProxy => (Competitor::HaProxy, 1),
+            Way::Direct => (Competitor::Direct, PAGES.len()),
         };
+        let target = target(competitor);
+        let connect = |turn| Client::connect_to(way.name(), target, turn);
         Ok(Runner {
             way,
-            clients,
+            clients: (0..connections).map(connect).collect::<Result<_>>()?,
             times: Vec::new(),
         })
     }
@@ -149,21 +165,22 @@ impl Way {
         }
     }
 
-    /// The goal for what moving may take longer than this way, in microseconds.
-    fn goal(self) -> &'static str {
+    /// The goal for what moving may take longer than this way, in microseconds, if it should add at most `most`.
+    fn goal(self, most: &'static str) -> &'static str {
         match self {
             Way::Moving | Way::Direct => "–",
-            Way::Staying | Way::Alone => GOAL,
+            Way::Staying | Way::Alone => most,
             Way::HaProxy => "< 0",
         }
     }
 }
 
-fn markdown(runners: &[Runner], handovers: u64) -> String {
+fn markdown(subject: Subject, runners: &[Runner], handovers: u64) -> String {
     let count = runners.first().map_or(0, |runner| runner.times.len());
     let mut text = format!(
-        "## Latency of a handover: one request at a time, 4 KB, µs ({count} requests each, {handovers} handovers)\n\n\
-         | | p50 | p90 | p99 | moving takes more, p50 | goal |\n|---|--:|--:|--:|--:|--:|\n"
+        "## {}: one request at a time, 4 KB, µs ({count} requests each, {handovers} handovers)\n\n\
+         | | p50 | p90 | p99 | moving takes more, p50 | goal |\n|---|--:|--:|--:|--:|--:|\n",
+        subject.name
     );
     let moving = runners.first().map_or(f64::NAN, Runner::median);
     for runner in runners {
@@ -175,7 +192,7 @@ fn markdown(runners: &[Runner], handovers: u64) -> String {
             "| {} | {} | {more} | {} |\n",
             runner.way.name(),
             percentiles(&runner.times),
-            runner.way.goal()
+            runner.way.goal(subject.goal)
         );
     }
     text
@@ -197,7 +214,7 @@ mod tests {
             runner(Way::Staying, 42),
             runner(Way::HaProxy, 90),
         ];
-        let text = markdown(&runners, 1);
+        let text = markdown(HTTP, &runners, 1);
         assert!(
             text.contains("| staying | 42.0 | 42.0 | 42.0 | +8.0 | ≤ 10 |"),
             "{text}"

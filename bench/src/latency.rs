@@ -2,16 +2,18 @@
 //! request after the other. The competitors take turns request by request, so that all meet the same machine. Each has
 //! as many connections as there are servers, and uses them in turn.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::competitor::{Competitor, Each};
+use crate::https_client;
 use crate::lab::BenchLab;
 use crate::options::Options;
 use crate::statistics::percentile;
+use crate::wrk::Target;
 
 const SERVERS: usize = 3;
 /// The number of requests of each connection that are not counted.
@@ -52,29 +54,43 @@ fn requests(count: u32) -> Result<Times> {
     Ok(times)
 }
 
+/// A connection, with TLS or without.
+trait Stream: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Stream for T {}
+
 /// A connection of a client.
 pub(crate) struct Client {
     name: &'static str,
     host: &'static str,
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     buffer: Vec<u8>,
 }
 
 impl Client {
     /// Connects. Error messages call the connection by `name`.
     pub fn connect(name: &'static str, to: (&'static str, u16)) -> Result<Client> {
-        let connect = || -> std::io::Result<TcpStream> {
-            let stream = TcpStream::connect(to)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            Ok(stream)
+        Ok(Client::over(name, to.0, Box::new(connect(name, to)?)))
+    }
+
+    /// Connects to one of the target's addresses, which are taken in turn, as its clients do.
+    pub fn connect_to(name: &'static str, target: Target, turn: usize) -> Result<Client> {
+        let to = target.address(turn);
+        let Some(server) = target.server() else {
+            return Client::connect(name, to);
         };
-        Ok(Client {
+        let stream = https_client::begin(connect(name, to)?, server);
+        let stream = stream.with_context(|| format!("begin a TLS session with {name}"))?;
+        Ok(Client::over(name, server, Box::new(stream)))
+    }
+
+    fn over(name: &'static str, host: &'static str, stream: Box<dyn Stream>) -> Client {
+        Client {
             name,
-            host: to.0,
-            stream: connect().with_context(|| format!("connect to {name}"))?,
+            host,
+            stream,
             buffer: vec![0; 64 << 10],
-        })
+        }
     }
 
     /// Sends a request and returns the time from before its first byte until the last byte of the answer has come.
@@ -102,6 +118,16 @@ impl Client {
         }
         Ok(start.elapsed())
     }
+}
+
+fn connect(name: &str, to: (&str, u16)) -> Result<TcpStream> {
+    let connect = || -> std::io::Result<TcpStream> {
+        let stream = TcpStream::connect(to)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(stream)
+    };
+    connect().with_context(|| format!("connect to {name}"))
 }
 
 /// The number of bytes of head and body together; `None` until the head is complete.

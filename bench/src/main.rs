@@ -9,6 +9,8 @@ mod direct;
 mod flood;
 mod handover;
 mod handover_latency;
+mod https;
+mod https_client;
 mod lab;
 mod latency;
 mod locality;
@@ -62,7 +64,11 @@ fn run(options: &Options) -> Result<()> {
         let lab = BenchLab::raise(options)?;
         if options.handover {
             report.add(handover::measure(&lab, options)?);
-            report.add(handover_latency::measure(&lab, options)?);
+            report.add(handover_latency::measure(
+                &lab,
+                options,
+                handover_latency::HTTP,
+            )?);
         }
         if options.loss {
             report.add(loss::measure(&lab, options)?);
@@ -100,6 +106,11 @@ fn run(options: &Options) -> Result<()> {
         report.add(machine::load_after()?);
         return report.write(options);
     }
+    if options.https {
+        report.add(https::measure(options)?);
+        report.add(machine::load_after()?);
+        return report.write(options);
+    }
     if options.rules {
         let lab = BenchLab::raise(options)?;
         report.add(rules::measure(&lab, options)?);
@@ -113,7 +124,11 @@ fn run(options: &Options) -> Result<()> {
     report.add(throughput::cpu_markdown(&measured));
     if options.loads.is_empty() {
         report.add(handover::measure(&lab, options)?);
-        report.add(handover_latency::measure(&lab, options)?);
+        report.add(handover_latency::measure(
+            &lab,
+            options,
+            handover_latency::HTTP,
+        )?);
         report.add(loss::measure(&lab, options)?);
     }
     report.add(latency::markdown(&latency::measure(&lab, options)?));

@@ -54,6 +54,9 @@ pub(crate) struct Options {
     /// Only measure HTTPS that is routed by the name of the server
     #[arg(long, conflicts_with = "memory")]
     pub tls: bool,
+    /// Only measure HTTPS that agents of data servers speak, and connections that move
+    #[arg(long, conflicts_with = "memory")]
+    pub https: bool,
     /// Sessions at the support site of `--saps`
     #[arg(long, default_value_t = 340, value_parser = clap::value_parser!(u32).range(4..=2000))]
     pub sessions: u32,

@@ -13,7 +13,7 @@ const LAB: &str = include_str!("../tls/lab.toml");
 const HAPROXY_CONFIG: &str = "bench/tls/haproxy.cfg";
 /// The name that clients want. All three servers are its own.
 const NAME: &str = "site.example";
-const SERVERS: [&str; 3] = ["ds1", "ds2", "ds3"];
+pub(crate) const SERVERS: [&str; 3] = ["ds1", "ds2", "ds3"];
 
 /// The loads: a name, a page, and whether each request has a connection of its own.
 const LOADS: [(&str, &str, bool); 6] = [
@@ -32,12 +32,22 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
     for server in SERVERS {
         forget_sessions(&lab, server)?;
     }
-    let mut text = String::from(
-        "## HTTPS by the name of the server: requests a second (median of rounds), ratios within a round: median \
-         (min–max), and processor time of the whole machine, µs a request\n\n\
+    table(&lab, options, "HTTPS by the name of the server", target)
+}
+
+/// Measures all loads in this lab, and returns a table in Markdown.
+pub(crate) fn table(
+    lab: &BenchLab,
+    options: &Options,
+    heading: &str,
+    target: fn(Competitor) -> Target,
+) -> Result<String> {
+    let mut text = format!(
+        "## {heading}: requests a second (median of rounds), ratios within a round: median (min–max), and processor \
+         time of the whole machine, µs a request\n\n\
          | load | baton | direct | HAProxy | baton/HAProxy | baton/direct | µs: baton, direct, HAProxy | \
          errors: baton, direct, HAProxy |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|\n",
+         |---|--:|--:|--:|--:|--:|--:|--:|\n"
     );
     for (name, page, close) in LOADS {
         eprintln!("{name}: {} rounds", options.rounds);
@@ -48,7 +58,7 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
             threads: SERVERS.len() as u32,
             time: options.turn,
         };
-        text += &line(name, &Rounds::measure(&lab, options.rounds, target, work)?);
+        text += &line(name, &Rounds::measure(lab, options.rounds, target, work)?);
     }
     Ok(text)
 }

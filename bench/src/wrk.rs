@@ -39,9 +39,19 @@ impl Target {
         80,
     );
 
-    /// The address and port to which clients connect first.
-    pub fn first(self) -> (&'static str, u16) {
-        (self.addresses[0], self.port)
+    /// One of the addresses, which are taken in turn, and the port.
+    pub fn address(self, turn: usize) -> (&'static str, u16) {
+        (self.addresses[turn % self.addresses.len()], self.port)
+    }
+
+    /// The name of the server that clients want, if they speak TLS.
+    pub fn server(self) -> Option<&'static str> {
+        self.server
+    }
+
+    /// The same at another port.
+    pub const fn at_port(self, port: u16) -> Target {
+        Target { port, ..self }
     }
 
     /// A service or servers with these addresses.
@@ -167,6 +177,9 @@ pub(crate) fn run_on(
         .env("BENCH_PORT", target.port.to_string())
         .env("BENCH_PAGES", pages)
         .env("BENCH_EACH", each);
+    if target.server.is_some() {
+        command.env("OPENSSL_CONF", in_bench("https/openssl.cnf")?);
+    }
     if work.close {
         command.args(["--header", "Connection: close"]);
     }

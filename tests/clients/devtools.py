@@ -1,5 +1,6 @@
 """Drives Chromium without a screen, by the messages of its DevTools protocol over two pipes."""
 
+import base64
 import fcntl
 import json
 import os
@@ -103,3 +104,9 @@ class Browser:
         said = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in said, (expression, said)
         return said["result"].get("value")
+
+
+def body(browser, event):
+    """The body of the response that `Network.responseReceived` has told of."""
+    said = browser.call("Network.getResponseBody", requestId=event["requestId"])
+    return base64.b64decode(said["body"]) if said["base64Encoded"] else said["body"].encode()

@@ -1,6 +1,8 @@
 """One HTTPS connection with requests for several data servers in turn.
 
-usage: https_moves.py HOST PORT REQUESTS CONNECTIONS
+usage: https_moves.py HOST PORT REQUESTS CONNECTIONS [LONGEST]
+
+Every fifth request has a body, of less than LONGEST bytes (default 100,000).
 """
 
 import sys
@@ -10,6 +12,7 @@ from tls_client import Client
 
 ADDRESS = sys.argv[1], int(sys.argv[2])
 REQUESTS, CONNECTIONS = int(sys.argv[3]), int(sys.argv[4])
+LONGEST = int(sys.argv[5]) if len(sys.argv) > 5 else 100_000
 failures = []
 
 
@@ -22,7 +25,7 @@ def ask(number):
         for turn in range(REQUESTS):
             server = f"ds{(number + turn * (1 + number % 2)) % 3 + 1}"
             path = f"/{server}/{number}-{turn}"
-            by, body = client.get(path) if turn % 5 else client.post(path, turn * 1000)
+            by, body = client.get(path) if turn % 5 else client.post(path, turn * 1000 % LONGEST)
             assert by == server and body.decode() == f"{server} {path}\n", (turn, server, by, body)
     except Exception as error:
         failures.append(f"{number}: {error!r}")

@@ -15,7 +15,7 @@ import sys
 import urllib.parse
 
 import tls_page
-from devtools import Browser
+from devtools import Browser, body
 
 ADDRESS = sys.argv[1]
 NAMES = {name: servers.split(",") for name, servers in (pair.split("=") for pair in sys.argv[2].split())}
@@ -23,8 +23,7 @@ FOLDER, PATH, SCREENSHOT = sys.argv[3:6]
 # The page fetches from its own host: how many bytes come, and from whom.
 FETCH = """fetch("%s").then(answer => answer.arrayBuffer().then(
     body => [answer.status, body.byteLength, answer.headers.get("X-Served-By")]))"""
-WHOLE = """Promise.all([...document.images].map(picture => picture.decode()))
-    .then(pictures => [pictures.length, arrived])"""
+EACH = 12  # pictures and scripts together, from each host
 
 
 def visit(browser, name, servers):
@@ -38,11 +37,11 @@ def visit(browser, name, servers):
 
 def open_page(browser):
     hosts = list(NAMES)[:2]
-    files = tls_page.write(FOLDER, PATH, hosts)
+    files = tls_page.write(FOLDER, PATH, [(host, "") for host in hosts], EACH)
     browser.open(f"https://{hosts[0]}{PATH}/index.html")
     assert not browser.named("Network.loadingFailed"), browser.named("Network.loadingFailed")
-    whole = browser.evaluate(WHOLE)
-    assert whole == [tls_page.EACH, tls_page.EACH], f"pictures and scripts that are whole: {whole}"
+    whole = browser.evaluate(tls_page.WHOLE)
+    assert whole == [EACH, EACH], f"pictures and scripts that are whole: {whole}"
     came, connections = set(), collections.defaultdict(set)
     for event in browser.named("Network.responseReceived"):
         answer = event["response"]
@@ -57,14 +56,9 @@ def open_page(browser):
         connections[host].add(answer["connectionId"])
     assert came == set(files), set(files) - came
     # HTTP/2 has one connection for all requests to a host. Chromium may begin others before it knows that.
-    assert all(len(connections[host]) < tls_page.EACH for host in hosts), connections
+    assert all(len(connections[host]) < EACH for host in hosts), connections
     print(f"{len(came)} files, over connections: {[len(connections[host]) for host in hosts]}")
     pathlib.Path(SCREENSHOT).write_bytes(base64.b64decode(browser.call("Page.captureScreenshot")["data"]))
-
-
-def body(browser, event):
-    said = browser.call("Network.getResponseBody", requestId=event["requestId"])
-    return base64.b64decode(said["body"]) if said["base64Encoded"] else said["body"].encode()
 
 
 try:

@@ -1,17 +1,19 @@
-"""Writes a page that consists of many pictures and scripts from two hosts."""
+"""Writes a page that consists of many pictures and scripts from several servers."""
 
 import pathlib
 import random
 import struct
 import zlib
 
-EACH = 12  # pictures and scripts together, from each host
 WIDTH = 100  # pixels of a picture
-BEGIN = "<!doctype html><title>Two servers</title><script>let arrived = 0</script>\n"
+BEGIN = "<!doctype html><title>Several servers</title><script>let arrived = 0</script>\n"
+# In the page: how many pictures and how many scripts are whole.
+WHOLE = """Promise.all([...document.images].map(picture => picture.decode()))
+    .then(pictures => [pictures.length, arrived])"""
 
 
 def picture(noise, height, tint):
-    """A PNG picture that cannot be compressed, in reds or blues."""
+    """A PNG picture that cannot be compressed, in reds, greens or blues."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -28,23 +30,25 @@ def script(noise, length):
     return b"/* %s */ arrived++;\n" % noise.randbytes(length // 2).hex().encode()
 
 
-def write(folder, path, hosts):
+def write(folder, path, sites, each):
     """Writes all files to the folder, which servers have under this path. Returns the files by their URLs.
 
-    The page itself is `index.html` at the first host.
+    A site is a host, and a folder (`""` or `"name/"`) inside of this one. So many files of each site make up the page,
+    half of them pictures and half scripts. The page itself is `index.html` at the first host.
     """
     folder, noise = pathlib.Path(folder), random.Random(11)
-    folder.mkdir(parents=True, exist_ok=True)
     files, page = {}, BEGIN
-    for number in range(EACH * len(hosts)):
-        turn, host = divmod(number, len(hosts))
+    for number in range(each * len(sites)):
+        turn, site = divmod(number, len(sites))
+        host, place = sites[site]
         is_picture = turn % 2 == 0
-        name = f"{number}.png" if is_picture else f"{number}.js"
-        content = picture(noise, 10 + 40 * turn, 2 * host) if is_picture else script(noise, 1000 << turn // 2)
+        name = f"{place}{number}.png" if is_picture else f"{place}{number}.js"
+        content = picture(noise, 10 + 40 * turn, 2 - site) if is_picture else script(noise, 1000 << turn // 2)
+        (folder / place).mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
-        url = f"https://{hosts[host]}{path}/{name}"
+        url = f"https://{host}{path}/{name}"
         files[url] = content
         page += f'<img src="{url}">\n' if is_picture else f'<script src="{url}"></script>\n'
     (folder / "index.html").write_text(page)
-    files[f"https://{hosts[0]}{path}/index.html"] = page.encode()
+    files[f"https://{sites[0][0]}{path}/index.html"] = page.encode()
     return files

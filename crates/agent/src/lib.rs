@@ -7,6 +7,7 @@
 //! | another data server died, or drains, in the middle of a response | [`resume`] |
 //! | one packet does not say whose a request is, or where it ends | [`reader`] |
 //! | clients speak TLS, and the server does not | [`terminate`] |
+//! | clients speak HTTP, and are to speak HTTPS | `redirect` |
 //!
 //! In each case the connection is adopted into a listener of the agent's. The reader has it until it knows where its
 //! request goes. The others join it to a second connection, to the server. The server sees the client's own address,
@@ -31,6 +32,7 @@ mod pass;
 pub mod position;
 mod privileges;
 pub mod reader;
+mod redirect;
 pub mod relay;
 pub mod resume;
 mod routing;

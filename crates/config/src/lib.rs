@@ -39,6 +39,7 @@ pub use crate::sections::xdp::Xdp;
 pub use crate::service::condition::{Conditions, Expression, Pattern};
 pub use crate::service::health::{HealthCheck, HttpPath, Probe};
 pub use crate::service::host::{HostName, HostPattern};
+pub use crate::service::hsts::Hsts;
 pub use crate::service::large::Large;
 pub use crate::service::overflow::Overflow;
 pub use crate::service::path::PathPrefix;

@@ -3,6 +3,7 @@
 pub mod condition;
 pub mod health;
 pub mod host;
+pub mod hsts;
 pub(crate) mod keys;
 pub mod large;
 pub mod overflow;
@@ -10,6 +11,7 @@ pub mod path;
 pub mod policy;
 pub mod pool;
 pub mod protocol;
+pub(crate) mod redirect;
 pub mod relay_to;
 pub mod route;
 pub mod terminate;
@@ -67,6 +69,8 @@ pub struct Service {
     pub protocol: ClientProtocol,
     /// How data servers speak TLS in place of their local servers. `None`: these do it themselves, or clients speak HTTP.
     pub terminate: Option<Terminate>,
+    /// The service has no servers: agents send its clients to HTTPS, at this port of the same address.
+    pub redirect: Option<NonZeroU16>,
     /// What becomes of a TLS connection that no route takes.
     pub unknown_name: UnknownName,
     /// When a connection is split off to its data server.

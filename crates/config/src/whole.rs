@@ -8,6 +8,7 @@ pub(crate) mod keys;
 mod members;
 mod overflow;
 mod protocol;
+mod redirect;
 mod relay_to;
 mod resume;
 mod routes;
@@ -63,6 +64,7 @@ pub(crate) fn check(
     }
     relay_to::check(report, &services, &members, &nodes);
     routes::check(report, &services);
+    let https_ports = redirect::check(report, &services, &members);
     let targets: Vec<_> = (services.iter())
         .map(|service| routes::targets(report, service))
         .collect();
@@ -70,9 +72,9 @@ pub(crate) fn check(
     weights::warn_all_zero(report, &nodes, &services, &members);
     some_service(report, &nodes, &services);
 
-    let parts = members.into_iter().zip(targets);
+    let parts = members.into_iter().zip(targets).zip(https_ports);
     let services: Option<Vec<Service>> = (services.into_iter().zip(parts))
-        .map(|(service, (members, targets))| service.finish(members, targets))
+        .map(|(service, ((members, targets), port))| service.finish(members, targets, port))
         .collect();
     let nodes: Option<Vec<Node>> = nodes.into_iter().map(NodeKeys::finish).collect();
     Some((nodes?, services?))

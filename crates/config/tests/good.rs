@@ -770,3 +770,41 @@ fn a_node_with_only_its_own_keys() {
     assert!(refused.contains("those of ds1"), "{refused}");
     assert!(whole.this_node("ds1").is_ok() && whole.this_node("cs1").is_ok());
 }
+
+/// A service that redirects leads to HTTPS at the same address: at port 443 if it is there, else at the only one.
+#[test]
+fn redirects() {
+    let of = |text: &str| {
+        let loaded = parse(&(SAMPLE.to_owned() + text)).unwrap();
+        let warnings: Vec<_> = (loaded.warnings.iter())
+            .map(|warning| warning.problem.what.clone())
+            .collect();
+        let services = &loaded.config.services;
+        let ports: Vec<_> = services
+            .iter()
+            .map(|one| one.redirect.map(u16::from))
+            .collect();
+        (ports, warnings)
+    };
+    let https = |port: u16| {
+        format!(
+            "\n[[service]]\nname = \"tls{port}\"\naddress = \"192.0.2.101\"\nport = {port}\nprotocol = \"tls\"\n\
+             tls = \"terminate\"\ncertificates = [\"a.pem\"]\nserver_port = 8080\nhsts = \"max-age=1\"\n"
+        )
+    };
+    let http = "\n[[service]]\nname = \"http\"\naddress = \"192.0.2.101\"\nport = 80\nredirect = \"https\"\n\
+                handover = \"never\"\nhead_timeout = \"10s\"\n";
+    let to = |port| (vec![None, None, Some(port)], Vec::<String>::new());
+    assert_eq!(of(&(https(443) + http)), to(443));
+    assert_eq!(of(&(https(8443) + http)), to(8443));
+    let three = of(&(https(8443) + http + &https(443)));
+    assert_eq!(three.0, [None, None, Some(443), None]);
+    let (_, alone) = of(&https(443));
+    assert!(
+        matches!(&alone[..], [what] if what.starts_with("hsts ")),
+        "{alone:?}"
+    );
+    // The servers are on another data server than the agents that redirect.
+    let apart = https(443).replace("server_port = 8080", "server_port = 80\nnodes = [\"ds1\"]");
+    assert_eq!(of(&(apart + http + "nodes = [\"ds2\"]\n")), to(443));
+}

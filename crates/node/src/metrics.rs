@@ -1,5 +1,6 @@
 //! Prometheus metrics: the status, as numbers.
 
+mod certificates;
 mod failover;
 mod format;
 mod forwarding;
@@ -178,6 +179,7 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
     migration::register(&mut registry, status);
     failover::register(&mut registry, status);
     forwarding::register(&mut registry, status);
+    certificates::register(&mut registry, status);
     if let Some(table) = &status.flows {
         gauge(
             &mut registry,

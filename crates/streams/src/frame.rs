@@ -4,9 +4,12 @@
 //!  topic (1 byte) | length of the text (4 bytes, big-endian) | text
 //! ```
 
+use std::fmt;
 use std::io;
+use std::ops::Deref;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use zeroize::Zeroizing;
 
 /// The longest text, bytes.
 pub const LONGEST: usize = 1 << 20;
@@ -18,16 +21,44 @@ pub enum Topic {
     Sizes,
     /// The counts of a data server's doors: [`baton_wire::Tallies`].
     Tallies,
+    /// The keys with which the sending data server encrypts TLS session tickets: `baton_tls::NodeKeys`.
+    TicketKeys,
 }
 
 impl Topic {
-    const ALL: [Self; 2] = [Self::Sizes, Self::Tallies];
+    const ALL: [Self; 3] = [Self::Sizes, Self::Tallies, Self::TicketKeys];
 
     fn number(self) -> u8 {
         match self {
             Self::Sizes => 1,
             Self::Tallies => 2,
+            Self::TicketKeys => 3,
         }
+    }
+}
+
+/// A text. It may be a secret, so it is overwritten when it is dropped, and debug output has only its length. QUIC's own
+/// copies, which wait to be encrypted or read, are freed as they are.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Text(Zeroizing<Vec<u8>>);
+
+impl From<&[u8]> for Text {
+    fn from(text: &[u8]) -> Self {
+        Self(Zeroizing::new(text.to_vec()))
+    }
+}
+
+impl Deref for Text {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
     }
 }
 
@@ -62,7 +93,7 @@ pub(crate) async fn write(
 /// The stream broke, ended within a frame, or holds something that is not a frame.
 pub(crate) async fn read(
     from: &mut (impl AsyncRead + Unpin),
-) -> io::Result<Option<(Option<Topic>, Vec<u8>)>> {
+) -> io::Result<Option<(Option<Topic>, Text)>> {
     let mut number = [0];
     if from.read(&mut number).await? == 0 {
         return Ok(None);
@@ -71,11 +102,11 @@ pub(crate) async fn read(
     if length > LONGEST {
         return Err(io::Error::new(io::ErrorKind::InvalidData, TooLong(length)));
     }
-    let mut text = vec![0; length];
+    let mut text = Zeroizing::new(vec![0; length]);
     from.read_exact(&mut text).await?;
     let [number] = number;
     let topic = (Topic::ALL.into_iter()).find(|topic| topic.number() == number);
-    Ok(Some((topic, text)))
+    Ok(Some((topic, Text(text))))
 }
 
 #[cfg(test)]
@@ -84,8 +115,8 @@ mod tests {
 
     async fn all(mut bytes: &[u8]) -> io::Result<Vec<(Option<Topic>, Vec<u8>)>> {
         let mut frames = Vec::new();
-        while let Some(frame) = read(&mut bytes).await? {
-            frames.push(frame);
+        while let Some((topic, text)) = read(&mut bytes).await? {
+            frames.push((topic, text.to_vec()));
         }
         Ok(frames)
     }

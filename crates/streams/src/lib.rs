@@ -32,7 +32,7 @@ mod streams;
 mod teller;
 
 pub use channel::{Channel, Opened};
-pub use frame::{LONGEST, Topic};
+pub use frame::{LONGEST, Text, Topic};
 pub use listener::StreamMessage;
 pub use pinned::Pinned;
 pub use question::{Ask, Question};

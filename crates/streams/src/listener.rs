@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use crate::channel::Opened;
-use crate::frame::{self, Topic};
+use crate::frame::{self, Text, Topic};
 use crate::question::{self, Question};
 use crate::shared;
 
@@ -31,7 +31,7 @@ pub struct StreamMessage {
     /// The topic of the text.
     pub topic: Topic,
     /// The newest text of the topic.
-    pub text: Vec<u8>,
+    pub text: Text,
 }
 
 /// Accepts the streams of other nodes.

@@ -121,12 +121,21 @@ impl Streams {
     pub fn tell(&mut self, node: Ipv4Addr, topic: Topic, text: &[u8]) {
         let topics = &self.reached(node).topics;
         topics.send_if_modified(|topics| {
-            let is_new = topics.get(&topic).is_none_or(|now| **now != *text);
+            let is_new = topics.get(&topic).is_none_or(|now| ***now != *text);
             if is_new {
-                topics.insert(topic, Arc::from(text));
+                topics.insert(topic, Arc::new(text.into()));
             }
             is_new
         });
+    }
+
+    /// Forgets the text of a topic for all nodes but these, so that it is not sent there again.
+    pub fn tell_no_others(&mut self, nodes: &[Ipv4Addr], topic: Topic) {
+        let others = self.told.iter().filter(|(node, _)| !nodes.contains(node));
+        for (_, told) in others {
+            told.topics
+                .send_if_modified(|topics| topics.remove(&topic).is_some());
+        }
     }
 
     /// The handle to ask this node, and to open channels to it. Both fail once the node is none of those that are reached

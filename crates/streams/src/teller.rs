@@ -12,11 +12,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
-use crate::frame::{self, Topic};
+use crate::frame::{self, Text, Topic};
 use crate::shared;
 
 /// The newest text of each topic.
-pub(crate) type Topics = BTreeMap<Topic, Arc<[u8]>>;
+pub(crate) type Topics = BTreeMap<Topic, Arc<Text>>;
 
 /// The name is not checked: the peer is known by its key.
 const SERVER_NAME: &str = "node.baton";

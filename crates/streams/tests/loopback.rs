@@ -49,7 +49,7 @@ fn open(own: u8, port: u16, keys: KeyRing) -> (Streams, mpsc::Receiver<StreamMes
 async fn heard(from: &mut mpsc::Receiver<StreamMessage>) -> (Ipv4Addr, Vec<u8>) {
     let heard = timeout(PATIENCE, from.recv()).await.unwrap().unwrap();
     assert_eq!(heard.topic, Topic::Sizes);
-    (heard.from, heard.text)
+    (heard.from, heard.text.to_vec())
 }
 
 async fn nothing(from: &mut mpsc::Receiver<StreamMessage>) {
@@ -178,6 +178,20 @@ async fn who_is_no_node_any_more_is_told_nothing() {
     one.tell(node(2), Topic::Sizes, b"one");
     one.tell_only(&[node(3)]);
     let (_two, mut to_two) = open(2, port, ring(2, 7, None));
+    nothing(&mut to_two).await;
+}
+
+#[tokio::test]
+async fn a_text_that_is_forgotten_for_a_node_is_not_told() {
+    let port = port();
+    let (mut one, _) = open(1, port, ring(1, 7, None));
+    for to in [node(2), node(3)] {
+        one.tell(to, Topic::Sizes, b"one");
+    }
+    one.tell_no_others(&[node(3)], Topic::Sizes);
+    let (_two, mut to_two) = open(2, port, ring(2, 7, None));
+    let (_three, mut to_three) = open(3, port, ring(3, 7, None));
+    assert_eq!(heard(&mut to_three).await, (node(1), b"one".to_vec()));
     nothing(&mut to_two).await;
 }
 

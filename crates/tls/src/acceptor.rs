@@ -7,7 +7,7 @@ use rustls::server::{NoServerSessionStorage, UnbufferedServerConnection};
 use rustls::{Error, ServerConfig};
 
 use crate::certificates::Certificates;
-use crate::tickets::TicketKeys;
+use crate::tickets::{TicketKeys, Tickets};
 use crate::witness::Witness;
 
 /// The settings of new handshakes. A clone shares them.
@@ -20,7 +20,8 @@ pub struct Acceptor {
 impl Acceptor {
     /// Accepts TLS 1.2 and 1.3 with these certificates and ticket keys, and with the application protocols of `alpn`,
     /// the favourite first. A client that offers protocols, but none of these, is refused (RFC 7301, section 3.2). With
-    /// none in `alpn`, no protocol is agreed upon.
+    /// none in `alpn`, no protocol is agreed upon. `service` tells the service from all others with the same ticket keys,
+    /// and is the same at each node: no other service takes its tickets.
     ///
     /// # Errors
     /// No case is known in which it fails.
@@ -28,6 +29,7 @@ impl Acceptor {
         certificates: Certificates,
         alpn: &[&[u8]],
         tickets: TicketKeys,
+        service: &[u8],
     ) -> Result<Self, Error> {
         let resolver = Arc::new(Witness::new(certificates.clone()));
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -35,7 +37,7 @@ impl Acceptor {
             .with_no_client_auth()
             .with_cert_resolver(resolver);
         config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
-        config.ticketer = Arc::new(tickets);
+        config.ticketer = Arc::new(Tickets::new(tickets, service));
         // Only tickets can be resumed at whichever node the client comes to next.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         // Whoever records early data can send it again, to each node once (RFC 8446, section 8).
@@ -45,17 +47,6 @@ impl Acceptor {
             certificates,
             config: Arc::new(config),
         })
-    }
-
-    /// The same settings with other ticket keys, for when the cluster has agreed upon new ones.
-    #[must_use]
-    pub fn with_tickets(&self, tickets: TicketKeys) -> Self {
-        let mut config = (*self.config).clone();
-        config.ticketer = Arc::new(tickets);
-        Self {
-            certificates: self.certificates.clone(),
-            config: Arc::new(config),
-        }
     }
 
     /// Begins a handshake, and returns the witness of it as well.

@@ -45,8 +45,12 @@ alerts! {
     PROTOCOL_VERSION = 70, "protocol_version";
     INSUFFICIENT_SECURITY = 71, "insufficient_security";
     INTERNAL_ERROR = 80, "internal_error";
+    INAPPROPRIATE_FALLBACK = 86, "inappropriate_fallback";
     USER_CANCELED = 90, "user_canceled";
     NO_RENEGOTIATION = 100, "no_renegotiation";
+    MISSING_EXTENSION = 109, "missing_extension";
+    UNSUPPORTED_EXTENSION = 110, "unsupported_extension";
+    UNRECOGNIZED_NAME = 112, "unrecognized_name";
     NO_APPLICATION_PROTOCOL = 120, "no_application_protocol";
 }
 
@@ -54,6 +58,14 @@ impl Alert {
     /// The alert's number in IANA's registry.
     pub fn number(self) -> u8 {
         self.0
+    }
+
+    /// The fatal alert with which these records end, if it is not encrypted.
+    pub fn at_end_of(records: &[u8]) -> Option<Self> {
+        match records.last_chunk() {
+            Some([21, 3, _, 0, 2, 2, number]) => Some(Self(*number)),
+            _ => None,
+        }
     }
 
     pub(crate) fn of_number(number: u8) -> Self {
@@ -69,5 +81,23 @@ impl Alert {
 impl fmt::Display for Alert {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.name(), self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alert_is_seen_behind_other_records() {
+        let records = [22, 3, 3, 0, 1, 14, 21, 3, 3, 0, 2, 2, 120];
+        let alert = Alert::at_end_of(&records);
+        assert_eq!(alert, Some(Alert::NO_APPLICATION_PROTOCOL));
+        for cut in 0..records.len() {
+            assert_eq!(Alert::at_end_of(&records[..cut]), None);
+        }
+        // An alert that is encrypted, and a warning.
+        assert_eq!(Alert::at_end_of(&[23, 3, 3, 0, 2, 2, 120]), None);
+        assert_eq!(Alert::at_end_of(&[21, 3, 3, 0, 2, 1, 0]), None);
     }
 }

@@ -54,6 +54,17 @@ pub enum HandshakeError {
     Unexpected(&'static str),
 }
 
+impl HandshakeError {
+    /// The alert with which the client has ended the handshake, if it has.
+    pub fn alert_received(&self) -> Option<Alert> {
+        match self {
+            Self::Failed(Error::AlertReceived(alert)) => Some(Alert::of_number((*alert).into())),
+            Self::Record(RecordError::Alerted(alert)) => Some(*alert),
+            _ => None,
+        }
+    }
+}
+
 /// How far a handshake is.
 #[derive(Debug)]
 pub enum Progress {

@@ -30,6 +30,7 @@ mod session;
 mod suite;
 #[cfg(test)]
 mod tests;
+mod ticket_keys;
 mod tickets;
 mod transfer;
 mod witness;
@@ -42,5 +43,6 @@ pub use handshake::{Handshake, HandshakeError, Progress};
 pub use record::{LONGEST_PLAIN, RecordError};
 pub use session::{Received, Session};
 pub use suite::{Suite, Version};
-pub use tickets::{TicketKey, TicketKeys};
+pub use ticket_keys::{NodeKeys, TicketKeyRing};
+pub use tickets::TicketKeys;
 pub use transfer::ImportError;

@@ -23,7 +23,7 @@ fn a_client_is_shown_the_certificate_of_its_name() {
         ecdsa(&["both.example", "192.0.2.1"]),
     ];
     let texts: Vec<&str> = pems.iter().map(String::as_str).collect();
-    let acceptor = Acceptor::new(certificates(&texts), &[], tickets(1)).unwrap();
+    let acceptor = Acceptor::new(certificates(&texts), &[], tickets(1), b"").unwrap();
     let config = Arc::new(client_config(&suites()));
     for (name, number) in [
         ("first.example", 0),
@@ -66,7 +66,7 @@ fn a_client_is_shown_a_certificate_that_it_understands() {
     let both = [ecdsa(&["rsa.example"]), RSA.to_owned()];
     for order in [[0, 1], [1, 0]] {
         let texts = order.map(|number: usize| both[number].as_str());
-        let acceptor = Acceptor::new(certificates(&texts), &[], tickets(1)).unwrap();
+        let acceptor = Acceptor::new(certificates(&texts), &[], tickets(1), b"").unwrap();
         for suite in suites().into_iter().filter(|suite| suite.tls13().is_none()) {
             let pair = Pair::of(&acceptor, &Arc::new(client_config(&[suite])), "rsa.example");
             let shown = &pair.client.tls.peer_certificates().unwrap()[0];
@@ -84,7 +84,7 @@ fn a_chain_is_sent_whole() {
     let leaf = ecdsa(&["leaf.example"]);
     let other = ecdsa(&["other.example"]);
     let (other, _) = other.split_once("-----BEGIN PRIVATE").unwrap();
-    let acceptor = Acceptor::new(certificates(&[&(leaf + other)]), &[], tickets(1)).unwrap();
+    let acceptor = Acceptor::new(certificates(&[&(leaf + other)]), &[], tickets(1), b"").unwrap();
     let pair = Pair::of(
         &acceptor,
         &Arc::new(client_config(&suites())),
@@ -196,7 +196,7 @@ fn older_formats_of_keys_are_read() {
     let rsa = include_str!("data/rsa_pkcs1.pem");
     let sec1 = include_str!("data/p256_sec1.pem");
     assert!(rsa.contains("BEGIN RSA PRIVATE KEY") && sec1.contains("BEGIN EC PRIVATE KEY"));
-    let acceptor = Acceptor::new(certificates(&[rsa, sec1]), &[], tickets(1)).unwrap();
+    let acceptor = Acceptor::new(certificates(&[rsa, sec1]), &[], tickets(1), b"").unwrap();
     let config = Arc::new(client_config(&suites()));
     for name in ["rsa.example", "sec1.example"] {
         Pair::of(&acceptor, &config, name).ask(b"x");

@@ -163,39 +163,9 @@ impl rustls::crypto::SupportedKxGroup for NoGroup {
 }
 
 #[test]
-fn tickets_are_good_wherever_their_key_is() {
-    for suite in suites() {
-        let config = Arc::new(client_config(&[suite]));
-        let kind = |acceptor: &Acceptor| {
-            let mut pair = Pair::of(acceptor, &config, name_for(suite));
-            pair.ask(b"x");
-            pair.answer(b"y");
-            let mut pair = pair.migrate();
-            pair.ask(b"x");
-            pair.answer(b"y");
-            assert_eq!(pair.session.server_name(), Some(name_for(suite)));
-            pair.client.tls.handshake_kind().unwrap()
-        };
-        let here = acceptor();
-        assert_eq!(kind(&here), HandshakeKind::Full);
-        assert_eq!(kind(&here), HandshakeKind::Resumed);
-        assert_eq!(kind(&acceptor()), HandshakeKind::Resumed);
-        assert_eq!(
-            kind(&here.with_tickets(tickets(2))),
-            HandshakeKind::Full,
-            "{suite:?}"
-        );
-        let later = baton_tls::TicketKeys::new(
-            baton_tls::TicketKey::new(3, &[3; 32]),
-            [baton_tls::TicketKey::new(2, &[2; 32])],
-        );
-        assert_eq!(kind(&here.with_tickets(later)), HandshakeKind::Resumed);
-    }
-}
-
-#[test]
 fn the_first_common_protocol_is_agreed_upon() {
-    let acceptor = Acceptor::new(certificates(&[RSA]), &[b"h2", b"http/1.1"], tickets(1)).unwrap();
+    let acceptor =
+        Acceptor::new(certificates(&[RSA]), &[b"h2", b"http/1.1"], tickets(1), b"").unwrap();
     for (offer, chosen) in [
         (&[&b"http/1.1"[..], b"h2"][..], Some(&b"h2"[..])),
         (&[b"http/1.1"], Some(b"http/1.1")),

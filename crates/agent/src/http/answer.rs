@@ -44,7 +44,7 @@ impl Answer {
     }
 
     /// Status code and reason phrase (RFC 9110, section 15; 431: RFC 6585, section 5).
-    fn status(self) -> &'static str {
+    pub(crate) fn status(self) -> &'static str {
         match self {
             Self::Bad => "400 Bad Request",
             Self::TooSlow => "408 Request Timeout",

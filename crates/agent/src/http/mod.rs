@@ -4,5 +4,6 @@ pub(crate) mod answer;
 pub(crate) mod asked;
 pub(crate) mod body;
 pub(crate) mod forwarded_head;
+pub(crate) mod hsts;
 pub(crate) mod response_head;
 pub(crate) mod verdict;

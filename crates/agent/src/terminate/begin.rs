@@ -5,18 +5,19 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use baton_tls::{Handshake, Progress, Session};
+use baton_tls::{Alert, Handshake, HandshakeError, Progress, Session};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::arrivals::Arrivals;
 use super::connection::{Connection, End};
+use super::kinds::Kinds;
 use super::messages::Secret;
-use super::socket::{read, write};
+use super::socket::{end, read, write};
 use super::state::State;
-use super::{Counters, Service};
-use crate::client::{Ends, end_in_order};
+use super::{Counters, Service, http2};
+use crate::client::Ends;
 
 /// The first bytes of records in the middle of a session: of alerts and of data (RFC 8446, section 5.1).
 const INSIDE: [u8; 2] = [21, 23];
@@ -27,7 +28,7 @@ pub(super) async fn serve(
     client: TcpStream,
     ends: Ends,
     services: watch::Receiver<Arc<Service>>,
-    counters: &Counters,
+    counters: &Arc<Counters>,
 ) -> io::Result<End> {
     client.set_nodelay(true)?;
     let service = services.borrow().clone();
@@ -42,6 +43,7 @@ pub(super) async fn serve(
                 return Ok(End::Refused);
             };
             counters.shaken.fetch_add(1, Relaxed);
+            service.kinds.shaken(session.suite());
             State {
                 session,
                 client_in,
@@ -51,6 +53,9 @@ pub(super) async fn serve(
         }
     };
     drop(service);
+    if state.session.alpn() == Some(http2::PROTOCOL) {
+        return http2::serve(services, counters, client, ends, state, deadline).await;
+    }
     Connection::new((services, counters), client, ends, state, deadline)
         .run()
         .await
@@ -75,7 +80,7 @@ async fn arrived(client: &TcpStream, ends: Ends, arrivals: &Arrivals) -> Option<
 }
 
 /// Makes the handshake. Returns the session, and what came behind the handshake; `None` if there is no session.
-async fn shake_hands(
+pub(super) async fn shake_hands(
     client: &TcpStream,
     service: &Service,
     deadline: Instant,
@@ -85,6 +90,9 @@ async fn shake_hands(
     let shaking = async {
         loop {
             let progress = handshake.advance(&mut input, &mut output);
+            if let Err(error) = &progress {
+                count_alert(&service.kinds, error, &output);
+            }
             while !output.is_empty() {
                 let written = write(client, &output).await.ok()?;
                 output.drain(..written);
@@ -97,8 +105,8 @@ async fn shake_hands(
                 },
                 Err(error) => {
                     tracing::debug!(%error, "a TLS handshake failed");
-                    // The alert that says why was sent; a RST would overtake it.
-                    end_in_order(client);
+                    // The alert that says why was sent.
+                    end(client).await;
                     return None;
                 }
             }
@@ -106,4 +114,13 @@ async fn shake_hands(
     };
     let session = timeout_at(deadline, shaking).await.ok()??;
     Some((session, input))
+}
+
+/// Counts the alert with which a handshake ended, as far as it was not encrypted.
+fn count_alert(kinds: &Kinds, error: &HandshakeError, output: &[u8]) {
+    if let Some(alert) = error.alert_received() {
+        kinds.alert_received(alert);
+    } else if let Some(alert) = Alert::at_end_of(output) {
+        kinds.alert_sent(alert);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::future::pending;
 use std::io;
-use std::net::{Ipv4Addr, Shutdown};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -17,18 +17,19 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::exchange::{Exchange, Forwarded, ServerEnd};
 use super::messages::{Judgement, Moving};
 use super::server_connection::{Place, ServerStream, connect};
-use super::socket::{read, read_if, read_now, reset, write_all, write_if, write_in_time};
+use super::socket::{
+    LINGERS, end, read, read_if, read_now, reset, write_all, write_if, write_in_time,
+};
 use super::state::State;
 use super::{Counters, Service};
-use crate::client::{Ends, end_in_order};
+use crate::client::Ends;
 use crate::http::answer::Answer;
+use crate::http::hsts::with_hsts;
 
 /// No more is read of one side while this many bytes of it wait for the other side. It holds the longest head.
 const ROOM: usize = 128 << 10;
 /// A connection takes at most this many bytes along that its client has sent. They must fit into a message of the daemon's.
 const MOST_TAKEN: usize = 512 << 10;
-/// A client may take this long to end its side once the agent has ended its own.
-const LINGERS: Duration = Duration::from_secs(5);
 /// A connection moves at most this often for one request, of which the next one is relayed: data servers may name each
 /// other, because their tables differ. The tries that did not succeed count as well, as of a client that does not pause.
 const MOVES: u8 = 4;
@@ -174,7 +175,10 @@ impl<'a> Connection<'a> {
                 self.client_has_ended = true;
                 Ok(false)
             }
-            Err(error) => Err(io::Error::other(error)),
+            Err(error) => {
+                self.services.borrow().kinds.failed(&error);
+                Err(io::Error::other(error))
+            }
         }
     }
 
@@ -307,7 +311,10 @@ impl<'a> Connection<'a> {
     /// Encrypts what the server has answered.
     fn take_responses(&mut self) -> io::Result<()> {
         let mut answer = Vec::new();
-        let taken = self.exchange.back(&mut self.from_server, &mut answer);
+        let taken = {
+            let service = self.services.borrow();
+            (self.exchange).back(&mut self.from_server, service.hsts(), &mut answer)
+        };
         let sent = self.state.session.send(&answer, &mut self.client_out);
         sent.map_err(io::Error::other)?;
         let what = "the server sent what is no response to a request";
@@ -362,34 +369,28 @@ impl<'a> Connection<'a> {
     /// Ends the session with the alert that says what is wrong with its records.
     async fn alert(mut self, error: io::Error) -> io::Result<End> {
         write_all(&self.client, &mut self.client_out).await?;
-        end_in_order(&self.client);
+        end(&self.client).await;
         Err(error)
     }
 
     /// Gives the agent's own answer, and ends the connection.
     async fn answer(mut self, answer: Answer) -> io::Result<End> {
         self.counters.answered.fetch_add(1, Relaxed);
-        let session = &mut self.state.session;
-        let sent = session.send(answer.response().as_bytes(), &mut self.client_out);
+        let response = answer.response();
+        let response = with_hsts(response.as_bytes(), self.services.borrow().hsts());
+        let sent = (self.state.session).send(&response, &mut self.client_out);
         sent.map_err(io::Error::other)?;
         self.end().await
     }
 
     /// Ends the session and the connection when the client has taken everything.
     async fn end(mut self) -> io::Result<End> {
-        self.state.session.close(&mut self.client_out);
         write_all(&self.client, &mut self.client_out).await?;
-        end_in_order(&self.client);
-        SockRef::from(&self.client).shutdown(Shutdown::Write)?;
-        // A socket that is closed with data in it would send a RST, which could destroy the rest of the response.
-        let reading_away = async {
-            let mut nothing = Vec::new();
-            while matches!(read(&self.client, &mut nothing).await, Ok(1..)) {
-                nothing.clear();
-            }
-        };
-        // A client that does not end has had its time.
-        let _ = timeout(LINGERS, reading_away).await;
+        self.state.session.close(&mut self.client_out);
+        // A client that has gone has all that it has asked for.
+        if write_all(&self.client, &mut self.client_out).await.is_ok() {
+            end(&self.client).await;
+        }
         Ok(End::Regular)
     }
 }

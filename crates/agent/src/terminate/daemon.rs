@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use baton_core::locked::locked;
+use baton_tls::TicketKeyRing;
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -87,8 +88,14 @@ impl Shared {
 }
 
 impl Daemon {
-    /// Begins to connect to the daemon at this socket. What the daemon says without being asked goes to `told`.
-    pub fn connect(socket: PathBuf, build: String, told: mpsc::UnboundedSender<ToAgent>) -> Self {
+    /// Begins to connect to the daemon at this socket. What the daemon says without being asked goes to `told`. Each
+    /// daemon is told the ticket keys, and again when they change.
+    pub fn connect(
+        socket: PathBuf,
+        build: String,
+        told: mpsc::UnboundedSender<ToAgent>,
+        ticket_keys: watch::Receiver<TicketKeyRing>,
+    ) -> Self {
         let (messages, waiting) = mpsc::channel(WAITING);
         let shared = Arc::new(Shared {
             socket,
@@ -100,6 +107,7 @@ impl Daemon {
         let link = Link {
             build,
             told,
+            ticket_keys,
             shared: Arc::clone(&shared),
         };
         tokio::spawn(link.run(waiting));
@@ -196,6 +204,7 @@ struct Link {
     build: String,
     /// Without a bound, so that answers are heard while the process is busy; other nodes have few questions under way.
     told: mpsc::UnboundedSender<ToAgent>,
+    ticket_keys: watch::Receiver<TicketKeyRing>,
     shared: Arc<Shared>,
 }
 
@@ -226,10 +235,17 @@ impl Link {
         waiting: &mut mpsc::Receiver<FromAgent>,
     ) -> io::Result<()> {
         send(&mut to, &FromAgent::Hello(self.build.clone())).await?;
-        while let Some(message) = waiting.recv().await {
+        let mut keys = self.ticket_keys.clone();
+        keys.mark_changed();
+        loop {
+            let message = tokio::select! {
+                biased;
+                Ok(()) = keys.changed() => FromAgent::TicketKeys(keys.borrow_and_update().clone()),
+                Some(message) = waiting.recv() => message,
+                else => return Ok(()),
+            };
             send(&mut to, &message).await?;
         }
-        Ok(())
     }
 
     fn hear(&self, message: ToAgent) {

@@ -11,6 +11,7 @@ use crate::http::answer::Answer;
 use crate::http::asked::Asked;
 use crate::http::body::{BadBody, Body};
 use crate::http::forwarded_head::for_server;
+use crate::http::hsts::with_hsts;
 use crate::http::response_head::{BadResponse, ResponseHead};
 use crate::http::verdict::{Extent, Verdict, judge};
 
@@ -149,13 +150,15 @@ impl Exchange {
         };
     }
 
-    /// Takes what can go to the client off the server's data, and appends it to `to_client`.
+    /// Takes what can go to the client off the server's data, and appends it to `to_client`. Final responses get this
+    /// value of Strict-Transport-Security, unless the server has given them one.
     ///
     /// # Errors
     /// The server has said what is no response, or more than was asked for.
     pub fn back(
         &mut self,
         from_server: &mut Vec<u8>,
+        hsts: Option<&str>,
         to_client: &mut Vec<u8>,
     ) -> Result<(), BadResponse> {
         while !from_server.is_empty() {
@@ -172,7 +175,9 @@ impl Exchange {
                 let Some(head) = ResponseHead::read(from_server, under.is_head)? else {
                     return Ok(());
                 };
-                to_client.extend(from_server.drain(..head.length));
+                let hsts = hsts.filter(|_| head.status >= 200);
+                to_client.extend(with_hsts(&from_server[..head.length], hsts));
+                from_server.drain(..head.length);
                 match head.status {
                     101 => self.way = Way::Tunnel,
                     // An interim response comes before the final one (RFC 9110, section 15.2).
@@ -281,6 +286,7 @@ mod tests {
         plain: Vec<u8>,
         to_server: Vec<u8>,
         to_client: Vec<u8>,
+        hsts: Option<&'static str>,
     }
 
     impl Sides {
@@ -300,7 +306,8 @@ mod tests {
         /// The server says this. Returns what the client gets of it.
         fn server(&mut self, text: &str) -> Result<String, BadResponse> {
             let mut from_server = text.as_bytes().to_vec();
-            self.exchange.back(&mut from_server, &mut self.to_client)?;
+            self.exchange
+                .back(&mut from_server, self.hsts, &mut self.to_client)?;
             assert!(from_server.is_empty(), "{text}");
             Ok(String::from_utf8(std::mem::take(&mut self.to_client)).unwrap())
         }
@@ -376,6 +383,22 @@ mod tests {
             Err(BadResponse),
             "the response to HEAD has no body"
         );
+    }
+
+    #[test]
+    fn final_responses_tell_browsers_to_use_https() {
+        let mut sides = Sides {
+            hsts: Some("max-age=1"),
+            ..Sides::default()
+        };
+        sides.client(GET);
+        let interim = "HTTP/1.1 103 Early Hints\r\n\r\n";
+        assert_eq!(sides.server(interim), Ok(interim.to_owned()));
+        let told = OK.replace(" OK\r\n", " OK\r\nStrict-Transport-Security: max-age=1\r\n");
+        assert_eq!(sides.server(OK), Ok(told));
+        sides.client(GET);
+        let own = OK.replace("Content", "Strict-Transport-Security: max-age=0\r\nContent");
+        assert_eq!(sides.server(&own), Ok(own.clone()));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use baton_tls::TicketKeyRing;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use zeroize::Zeroizing;
 
@@ -40,6 +41,8 @@ pub enum ToAgent {
     /// Another data server's agent has requests for the server here, of the connection with these ends. The answer is a
     /// connection of its own, which begins with [`FromAgent::Relayed`].
     Relay(u64, Ends),
+    /// The keys of session tickets that the daemon knows. It says so first, and whenever they change.
+    TicketKeys(TicketKeyRing),
 }
 
 /// What the process says.
@@ -64,6 +67,9 @@ pub enum FromAgent {
     Relay(Ipv4Addr, Ends),
     /// The first and only message on a connection that [`ToAgent::Relay`] has asked for.
     Relayed(u64),
+    /// The keys of session tickets that the process knows. It says so after [`FromAgent::Hello`], and whenever they
+    /// change.
+    TicketKeys(TicketKeyRing),
 }
 
 /// Which data server is to answer a request.
@@ -189,6 +195,10 @@ impl Message for ToAgent {
                 write_ends(content, ends);
                 (5, *number)
             }
+            Self::TicketKeys(ring) => {
+                ring.write_to(content);
+                (6, 0)
+            }
         }
     }
 
@@ -204,6 +214,7 @@ impl Message for ToAgent {
             (3, []) => Self::Stays(number),
             (4, mut ends) => Self::Await(number, read_ends(&mut ends)?),
             (5, mut ends) => Self::Relay(number, read_ends(&mut ends)?),
+            (6, ring) => Self::TicketKeys(TicketKeyRing::read(ring)?),
             _ => return None,
         })
     }
@@ -245,6 +256,10 @@ impl Message for FromAgent {
                 (7, 0)
             }
             Self::Relayed(number) => (8, *number),
+            Self::TicketKeys(ring) => {
+                ring.write_to(content);
+                (9, 0)
+            }
         }
     }
 
@@ -265,6 +280,7 @@ impl Message for FromAgent {
             }
             (8, []) => Self::Relayed(number),
             (5, build) => Self::Hello(String::from_utf8(build.to_vec()).ok()?),
+            (9, ring) => Self::TicketKeys(TicketKeyRing::read(ring)?),
             _ => return None,
         })
     }
@@ -320,6 +336,7 @@ pub async fn receive<M: Message>(from: &mut (impl AsyncRead + Unpin)) -> io::Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminate::settings::Settings;
 
     fn ends() -> Ends {
         Ends {
@@ -333,6 +350,12 @@ mod tests {
             ends: ends(),
             state: Zeroizing::new(vec![7; 1000]),
         }
+    }
+
+    fn ticket_keys() -> TicketKeyRing {
+        let mut ring = TicketKeyRing::default();
+        assert!(ring.renew(0) && ring.renew(1 << 15));
+        ring
     }
 
     /// Receives these bytes, and describes the messages in them.
@@ -359,6 +382,7 @@ mod tests {
             FromAgent::Taken(4, true),
             FromAgent::Relay(next, ends()),
             FromAgent::Relayed(5),
+            FromAgent::TicketKeys(ticket_keys()),
         ] {
             sent.push(format!("{message:?}"));
             send(&mut bytes, &message).await.unwrap();
@@ -366,7 +390,7 @@ mod tests {
         assert_eq!(received::<FromAgent>(&bytes).await.unwrap(), sent);
         let (mut bytes, mut sent) = (Vec::new(), Vec::new());
         for message in [
-            ToAgent::Order(Order::Serve(Vec::new())),
+            ToAgent::Order(Order::Serve(Settings::default())),
             ToAgent::Order(Order::End),
             ToAgent::Judged(1, Judgement::Here),
             ToAgent::Judged(2, Judgement::Elsewhere(next)),
@@ -375,6 +399,8 @@ mod tests {
             ToAgent::Await(5, ends()),
             ToAgent::Stays(6),
             ToAgent::Relay(7, ends()),
+            ToAgent::TicketKeys(ticket_keys()),
+            ToAgent::TicketKeys(TicketKeyRing::default()),
         ] {
             sent.push(format!("{message:?}"));
             send(&mut bytes, &message).await.unwrap();

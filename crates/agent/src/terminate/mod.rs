@@ -1,5 +1,5 @@
-//! Speaks TLS to the clients of a service, and HTTP/1 to the server on this host, which gets each request with its
-//! client's own address.
+//! Speaks TLS to the clients of a service, with HTTP/1 or HTTP/2 in it, and HTTP/1 to the server on this host, which
+//! gets each request with its client's own address.
 //!
 //! ```text
 //!  client:port <==(cluster address:443, TLS)==> agent <--(client, cluster address:80, HTTP)--> the local server
@@ -14,13 +14,17 @@ mod connection;
 mod daemon;
 mod exchange;
 mod framed;
+mod http2;
+mod kinds;
 pub mod messages;
 pub mod process;
+mod redirects;
 mod server_connection;
 pub mod settings;
 mod socket;
 mod state;
 mod succession;
+pub mod tickets;
 
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
@@ -37,6 +41,7 @@ use self::arrivals::Arrivals;
 use self::begin::serve;
 use self::connection::End;
 use self::daemon::Daemon;
+use self::kinds::Kinds;
 use crate::client::Ends;
 use crate::listener::Listener;
 
@@ -49,6 +54,8 @@ baton_core::shared_counters! {
         shaken,
         /// Connections that ended in their handshake: by an alert, in silence, or because the client went away.
         refused,
+        /// Connections whose clients speak HTTP/2.
+        http2,
         /// Requests that went to the local server.
         requests,
         /// Requests that went to another data server's server, by the agent there.
@@ -84,6 +91,18 @@ pub(crate) struct Service {
     judge: Option<Daemon>,
     /// The connections that come from other data servers.
     arrivals: Arrivals,
+    /// The value of Strict-Transport-Security.
+    hsts: Option<String>,
+    /// Counters of what happens.
+    kinds: Kinds,
+}
+
+impl Service {
+    /// The value of Strict-Transport-Security for each final response that does not have this field. `None`: responses
+    /// stay without it.
+    pub fn hsts(&self) -> Option<&str> {
+        self.hsts.as_deref()
+    }
 }
 
 /// A listener for the TLS connections of one service.

@@ -17,32 +17,38 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use baton_net::{Error, Result};
-use baton_tls::{Acceptor, Certificates, TicketKey, TicketKeys};
+use baton_tls::{Acceptor, Certificates};
 use nix::unistd::setsid;
-use ring::rand::{self, SystemRandom};
 use tokio::io::copy_bidirectional;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::interval;
+use tokio::time::{Instant, interval, interval_at};
 
 use super::arrivals::Arrivals;
 use super::daemon::Daemon;
+use super::kinds::Kinds;
 use super::messages::{FromAgent, Moving, ToAgent};
+use super::redirects::Redirects;
 use super::server_connection::{Place, connect};
-use super::settings::{Order, Report, ServiceSettings};
+use super::settings::{Certificate, Order, Report, ServiceSettings, Settings};
 use super::state::State;
 use super::succession::{Predecessor, accept_successor, hand_over, successor_serves};
-use super::{Counters, Service, Terminator};
+use super::tickets::Tickets;
+use super::{Counters, Service, Terminator, http2};
 use crate::client::Ends;
 use crate::privileges;
 
-/// The protocols that are offered to clients (RFC 7301).
-const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];
+/// The protocols that clients are offered (RFC 7301), the favourite first.
+const PROTOCOLS: &[&[u8]] = &[http2::PROTOCOL, b"http/1.1"];
+const PROTOCOLS_WITHOUT_HTTP2: &[&[u8]] = &[b"http/1.1"];
 
 /// The daemon is told the counters this often.
 const COUNT: Duration = Duration::from_millis(500);
+
+/// The time between two looks whether a new ticket key is due, or an old one is to be forgotten.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// Runs the process to its end. The daemon listens at `socket`.
 ///
@@ -52,14 +58,14 @@ pub fn run(socket: &Path) -> Result<()> {
     // What ends the daemon with its session, or its terminal, does not end this process.
     setsid().map_err(|error| Error::system("begin a session of its own")(error.into()))?;
     privileges::reduce().map_err(Error::system("give up privileges"))?;
-    let tickets = new_tickets()?;
     let runtime = runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Error::system("start the threads of the TLS agent"))?;
     runtime.block_on(async {
         let successors = socket.with_extension("successors");
         let predecessor = Predecessor::find(&successors).await;
         let (told, orders) = mpsc::unbounded_channel();
-        let daemon = Daemon::connect(socket.to_owned(), build(), told);
+        let (tickets, ticket_keys) = Tickets::new();
+        let daemon = Daemon::connect(socket.to_owned(), build(), told, ticket_keys);
         let agent = Agent::new(tickets, predecessor, daemon);
         serve(agent, orders, &successors).await;
     });
@@ -84,28 +90,19 @@ pub fn build() -> String {
     )
 }
 
-/// Makes a key for the tickets of this process.
-fn new_tickets() -> Result<TicketKeys> {
-    let random = SystemRandom::new();
-    let made =
-        rand::generate(&random).and_then(|id| Ok((id.expose(), rand::generate(&random)?.expose())));
-    let (id, secret) = made
-        .map_err(|_| io::Error::other("the kernel gives no random bytes"))
-        .map_err(Error::system("make a key for session tickets"))?;
-    let key = TicketKey::new(u64::from_be_bytes(id), &secret);
-    Ok(TicketKeys::new(key, Vec::new()))
-}
-
 /// Follows the daemon's orders until a successor comes. Then serves the connections that are left.
 async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>, socket: &Path) {
     let mut count = interval(COUNT);
+    // Until the first order the daemon may still tell of a key with which the process goes on.
+    let mut look = interval_at(Instant::now() + LOOK, LOOK);
     let (mut successors, mut successor) = (None, None);
     loop {
         tokio::select! {
             Some(order) = orders.recv() => match order {
                 ToAgent::Order(Order::End) => return,
-                ToAgent::Order(Order::Serve(services)) => {
-                    let report = agent.follow(services);
+                ToAgent::Order(Order::Serve(settings)) => {
+                    agent.tickets.renew();
+                    let report = agent.follow(settings);
                     if successors.is_none() && matches!(report, Report::Applied { .. }) {
                         agent.retire_predecessor().await;
                         successors = expect_successors(socket);
@@ -115,6 +112,7 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>, s
                 message => agent.hear(message).await,
             },
             _ = count.tick() => agent.tell_counters(),
+            _ = look.tick() => agent.tickets.renew(),
             come = accept_successor(successors.as_ref()) => successor = agent.hand_over(come),
             serves = successor_serves(&mut successor) => match serves {
                 true => break,
@@ -123,6 +121,7 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>, s
         }
     }
     agent.running.clear();
+    agent.redirects.stop();
     loop {
         tokio::select! {
             ended = agent.serving.join_next() => if ended.is_none() {
@@ -133,6 +132,7 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>, s
                 message => agent.hear(message).await,
             },
             _ = count.tick() => agent.tell_counters(),
+            _ = look.tick() => agent.tickets.forget(),
         }
     }
 }
@@ -164,13 +164,15 @@ fn expect_successors(socket: &Path) -> Option<UnixListener> {
 /// The services that are served.
 struct Agent {
     running: HashMap<SocketAddrV4, Running>,
+    redirects: Redirects,
     serving: JoinSet<()>,
     counters: Arc<Counters>,
-    tickets: TicketKeys,
+    tickets: Tickets,
     /// The process from which this one takes over, until it has.
     predecessor: Option<Predecessor>,
     daemon: Daemon,
     arrivals: Arrivals,
+    kinds: Kinds,
 }
 
 /// A service that takes connections as long as this exists.
@@ -183,15 +185,17 @@ struct Running {
 }
 
 impl Agent {
-    fn new(tickets: TicketKeys, predecessor: Option<Predecessor>, daemon: Daemon) -> Self {
+    fn new(tickets: Tickets, predecessor: Option<Predecessor>, daemon: Daemon) -> Self {
         Self {
             running: HashMap::new(),
+            redirects: Redirects::default(),
             serving: JoinSet::new(),
             counters: Arc::default(),
             tickets,
             predecessor,
             daemon,
             arrivals: Arrivals::default(),
+            kinds: Kinds::default(),
         }
     }
 
@@ -230,35 +234,45 @@ impl Agent {
                     });
                 }
             }
+            ToAgent::TicketKeys(ring) => self.tickets.hear(ring),
             // The daemon's answers go to those who have asked.
             ToAgent::Order(_) | ToAgent::Judged(..) | ToAgent::Stays(_) => {}
         }
     }
 
     fn tell_counters(&self) {
-        let all = self.counters.all().into_iter();
-        let counts = all.map(|(name, count)| (name.to_owned(), count)).collect();
+        let counters = [self.counters.all(), self.redirects.counters.all()].concat();
+        let counters = counters
+            .into_iter()
+            .map(|(name, count)| (name.to_owned(), count));
+        let counts = counters.chain(self.kinds.all()).collect();
         self.daemon.tell(FromAgent::Counted(counts));
     }
 
     /// Serves these services from now on. If one cannot be served, all stays as it was.
-    fn follow(&mut self, services: Vec<ServiceSettings>) -> Report {
-        match self.try_follow(services) {
-            Ok(warnings) => Report::Applied { warnings },
+    fn follow(&mut self, settings: Settings) -> Report {
+        let (mut warnings, mut certificates) = (Vec::new(), Vec::new());
+        match self.try_follow(settings, &mut warnings, &mut certificates) {
+            Ok(()) => Report::Applied {
+                warnings,
+                certificates,
+            },
             Err(why) => Report::Refused { why },
         }
     }
 
     fn try_follow(
         &mut self,
-        wanted: Vec<ServiceSettings>,
-    ) -> std::result::Result<Vec<String>, String> {
-        let mut warnings = Vec::new();
+        settings: Settings,
+        warnings: &mut Vec<String>,
+        certificates: &mut Vec<Certificate>,
+    ) -> std::result::Result<(), String> {
+        let redirects = (self.redirects).prepare(&settings.redirects, &mut self.predecessor)?;
         let mut services = HashMap::new();
         let mut new = Vec::new();
-        for wanted in wanted {
+        for wanted in settings.services {
             let at = wanted.address;
-            let service = self.service(&wanted, &mut warnings);
+            let service = self.service(&wanted, warnings, certificates);
             let service =
                 Arc::new(service.map_err(|why| format!("service {}: {why}", wanted.name))?);
             if !self.running.contains_key(&at) {
@@ -296,8 +310,9 @@ impl Agent {
             };
             self.running.insert(at, running);
         }
+        self.redirects.follow(redirects, &mut self.serving);
         while self.serving.try_join_next().is_some() {}
-        Ok(warnings)
+        Ok(())
     }
 
     /// Has the process from which this one has taken over accept no more connections.
@@ -309,8 +324,8 @@ impl Agent {
 
     /// Gives a successor the sockets that listen. Returns the successor, which is still to say that it serves.
     fn hand_over(&self, successor: UnixStream) -> Option<UnixStream> {
-        let running = self.running.iter();
-        let listeners: Vec<_> = running.map(|(at, one)| (*at, &one.listener)).collect();
+        let running = self.running.iter().map(|(at, one)| (*at, &one.listener));
+        let listeners: Vec<_> = running.chain(self.redirects.listeners()).collect();
         match hand_over(&successor, &listeners) {
             Ok(()) => Some(successor),
             Err(error) => {
@@ -325,12 +340,21 @@ impl Agent {
         &self,
         wanted: &ServiceSettings,
         warnings: &mut Vec<String>,
+        about: &mut Vec<Certificate>,
     ) -> std::result::Result<Service, String> {
         let certificates =
             Certificates::load(&wanted.certificates).map_err(|error| error.to_string())?;
+        about.extend((certificates.about().iter()).map(|one| Certificate::of(&wanted.name, one)));
         let named = |warning| format!("service {}: {warning}", wanted.name);
         warnings.extend(certificates.warnings().iter().map(named));
-        let acceptor = Acceptor::new(certificates, PROTOCOLS, self.tickets.clone());
+        // At all data servers the service has this address, which no other service has.
+        let address = wanted.address.to_string();
+        let tickets = self.tickets.keys();
+        let protocols = match wanted.http2 {
+            true => PROTOCOLS,
+            false => PROTOCOLS_WITHOUT_HTTP2,
+        };
+        let acceptor = Acceptor::new(certificates, protocols, tickets, address.as_bytes());
         Ok(Service {
             acceptor: acceptor.map_err(|error| error.to_string())?,
             server_port: wanted.server_port,
@@ -338,6 +362,8 @@ impl Agent {
             head_timeout: wanted.head_timeout,
             judge: wanted.judges.then(|| self.daemon.clone()),
             arrivals: self.arrivals.clone(),
+            hsts: wanted.hsts.clone(),
+            kinds: self.kinds.clone(),
         })
     }
 }

@@ -2,8 +2,9 @@
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use baton_tls::About;
 use serde::{Deserialize, Serialize};
 
 /// What the daemon orders.
@@ -11,9 +12,25 @@ use serde::{Deserialize, Serialize};
 pub enum Order {
     /// Serve exactly these services from now on, each of which has an address of its own. Connections of other services
     /// go on to their ends.
-    Serve(Vec<ServiceSettings>),
+    Serve(Settings),
     /// End at once, with all connections.
     End,
+}
+
+/// All that the process serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Services that TLS clients reach.
+    pub services: Vec<ServiceSettings>,
+    /// Services whose clients are sent to HTTPS.
+    pub redirects: Vec<RedirectSettings>,
+}
+
+impl Settings {
+    /// Whether there is nothing to serve.
+    pub fn is_empty(&self) -> bool {
+        self.services.is_empty() && self.redirects.is_empty()
+    }
 }
 
 /// One service that TLS clients reach.
@@ -25,6 +42,8 @@ pub struct ServiceSettings {
     pub address: SocketAddrV4,
     /// The port at which the local server listens, at the cluster address.
     pub server_port: u16,
+    /// Whether clients are offered HTTP/2.
+    pub http2: bool,
     /// The files with certificates and their keys.
     pub certificates: Vec<PathBuf>,
     /// The longest time that a handshake, or the head of a request, may take.
@@ -33,6 +52,21 @@ pub struct ServiceSettings {
     pub mark: u32,
     /// Whether the daemon says for each request which data server is to answer it.
     pub judges: bool,
+    /// The value of Strict-Transport-Security for responses without this field.
+    pub hsts: Option<String>,
+}
+
+/// One service whose clients speak HTTP and are sent to HTTPS.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RedirectSettings {
+    /// The name in the configuration, for messages.
+    pub name: String,
+    /// The cluster address and port.
+    pub address: SocketAddrV4,
+    /// The port of HTTPS at the same address.
+    pub https_port: u16,
+    /// The longest time that the head of a request may take.
+    pub head_timeout: Duration,
 }
 
 /// What the process answers.
@@ -42,10 +76,38 @@ pub enum Report {
     Applied {
         /// What an operator should change.
         warnings: Vec<String>,
+        /// The certificates of all services.
+        certificates: Vec<Certificate>,
     },
     /// The settings cannot be used, and those from before stay in use.
     Refused {
         /// What is wrong, where, and what to do.
         why: String,
     },
+}
+
+/// A certificate that clients of a service are shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// The service's name in the configuration.
+    pub service: String,
+    /// The file.
+    pub file: String,
+    /// The first name that the certificate is for; empty if it is for none.
+    pub name: String,
+    /// When it expires, in seconds since 1970.
+    pub not_after: u64,
+}
+
+impl Certificate {
+    pub(super) fn of(service: &str, about: &About) -> Self {
+        let not_after = about.valid.end.duration_since(SystemTime::UNIX_EPOCH);
+        Self {
+            service: service.to_owned(),
+            file: about.file.display().to_string(),
+            name: about.names.first().cloned().unwrap_or_default(),
+            // A time before 1970 is as long ago.
+            not_after: not_after.map_or(0, |time| time.as_secs()),
+        }
+    }
 }

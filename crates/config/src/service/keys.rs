@@ -11,8 +11,10 @@ use crate::reading::parsed::Parsed;
 use crate::reading::report::Report;
 use crate::reading::schema::{keys, table, tables};
 use crate::reading::value::{list, plain, text, value};
+use crate::service::hsts::Hsts;
 use crate::service::policy::Policy;
 use crate::service::protocol::{ClientProtocol, UnknownName};
+use crate::service::redirect::Redirect;
 use crate::service::relay_to::RelayTo;
 use crate::service::terminate::{self, Terminate, TlsMode};
 use crate::service::weights::Weights;
@@ -84,6 +86,17 @@ keys! {
         certificates: Vec<Spanned<PathBuf>> = list(value(terminate::path)), example ["www.example.org.pem"];
         /// With "terminate": the port at which the servers listen for HTTP, at the cluster address or at all addresses.
         server_port: NonZeroU16 = number(1..=u16::MAX), default 80, example 8080;
+        /// With "terminate": a value for the header field Strict-Transport-Security (HSTS) of all responses whose servers
+        /// do not set it. For so many seconds a browser that has seen it uses nothing but HTTPS for this host, even if
+        /// the key is removed. "; includeSubDomains" and "; preload" may follow. Default: none.
+        hsts: Hsts = text, example "max-age=31536000";
+        /// "https": the service needs no servers. The agent of each of its data servers answers every request with a
+        /// redirect to the same host and path at the service of this address with protocol = "tls". Give such a service
+        /// port 80. docs/https.md says more.
+        redirect: Redirect = text, example "https";
+        /// With "terminate": whether clients are offered HTTP/2 besides HTTP/1.1. The servers get HTTP/1.1 from both.
+        /// docs/https.md says what differs.
+        http2: bool = plain, default true, example false;
         /// When the connection is split off to its data server: "request", when the client's first bytes arrive, or
         /// "ack", at the end of the handshake, for protocols in which the server speaks first. With "ack" no request is
         /// known yet, so there are no routes, and neither "path" nor "lard".
@@ -96,7 +109,7 @@ keys! {
         handover: Handover = text, default "as-needed";
         /// How long a client may take for the head of a request, from its first byte; 1s to 1h. Then it is answered
         /// with 408. With "tls", the connection just ends. Where connections stay where they began ("never" or "tls"
-        /// without routes), only the server's own limit applies.
+        /// without routes), only the server's own limit applies, unless agents speak TLS in its place or redirect.
         head_timeout: Duration = duration(SECOND..=HOUR), default "60s";
         /// Whether a response goes on when its data server dies in the middle of it: another data server of the pool is
         /// asked for the same, byte by byte, and sends what the client does not have yet. Use it only where every data
@@ -149,8 +162,13 @@ impl Keys {
     }
 
     /// The service, if all of it could be read; `nodes` are its data servers, `targets` the pools
-    /// that it names.
-    pub(crate) fn finish(self, nodes: Nodes, targets: Targets) -> Option<Service> {
+    /// that it names, `https_port` the port to which it redirects.
+    pub(crate) fn finish(
+        self,
+        nodes: Nodes,
+        targets: Targets,
+        https_port: Option<NonZeroU16>,
+    ) -> Option<Service> {
         let policy = self.policy.value()?;
         let weights = self.weights.value()?;
         let overflow = match self.overflow.optional()? {
@@ -190,7 +208,13 @@ impl Keys {
                         .map(Spanned::into_inner)
                         .collect(),
                     server_port: self.server_port.value()?,
+                    hsts: self.hsts.optional()?,
+                    http2: self.http2.value()?,
                 }),
+            },
+            redirect: match self.redirect.optional()? {
+                None => None,
+                Some(Redirect::Https) => Some(https_port?),
             },
             unknown_name: self.unknown_name.value()?,
             split: self.split.value()?,

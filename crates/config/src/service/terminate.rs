@@ -4,6 +4,7 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use crate::reading::problem::Problem;
+use crate::service::hsts::Hsts;
 use crate::values::words::words;
 
 /// How the agent speaks TLS in the server's place.
@@ -14,6 +15,10 @@ pub struct Terminate {
     pub certificates: Vec<PathBuf>,
     /// The port at which each local server listens, at the cluster address. It is not the service's own.
     pub server_port: NonZeroU16,
+    /// What responses tell browsers about HTTPS, unless their servers do.
+    pub hsts: Option<Hsts>,
+    /// Whether clients are offered HTTP/2.
+    pub http2: bool,
 }
 
 words! {

@@ -3,6 +3,7 @@
 use crate::reading::report::Report;
 use crate::service::keys::Keys;
 use crate::service::protocol::{ClientProtocol, UnknownName};
+use crate::service::terminate::TlsMode;
 use crate::service::{Handover, Split};
 
 /// Reports a `head_timeout` that could have no effect.
@@ -11,11 +12,14 @@ pub(super) fn check(report: &mut Report<'_>, service: &Keys) {
         return;
     };
     let is_tls = service.protocol.get() == Some(&ClientProtocol::Tls);
+    let is_answered_by_agent =
+        service.tls.get() == Some(&TlsMode::Terminate) || service.redirect.get().is_some();
     let is_left_to_server = (is_tls || service.handover.get() == Some(&Handover::Never))
         && service.route.items().is_empty()
         && service.unknown_name.get() != Some(&UnknownName::Refuse)
         && service.large.is_absent()
-        && service.dispatcher.is_absent();
+        && service.dispatcher.is_absent()
+        && !is_answered_by_agent;
     let why = if service.split.get() == Some(&Split::Ack) {
         "with split = \"ack\""
     } else if is_left_to_server && is_tls {

@@ -85,6 +85,8 @@ fn not_of_tls(report: &mut Report<'_>, service: &Keys) {
     for (key, place) in [
         ("certificates", service.certificates.span()),
         ("server_port", service.server_port.span()),
+        ("hsts", service.hsts.span()),
+        ("http2", service.http2.span()),
     ] {
         let Some(place) = place else { continue };
         report.error(
@@ -118,7 +120,7 @@ fn terminates(report: &mut Report<'_>, service: &Keys) {
     for place in (service.route.items().iter()).filter_map(|route| route.alpn.span()) {
         report.error(
             place,
-            "alpn leads to servers that speak TLS themselves, and here the agents do, which speak HTTP/1.1",
+            "alpn leads to servers that speak TLS themselves, and here the agents do, which speak HTTP alone",
             "remove it, or give those servers a service with tls = \"pass\"",
         );
     }
@@ -139,6 +141,8 @@ fn only_for_tls(report: &mut Report<'_>, service: &Keys) {
         ("tls", service.tls.span()),
         ("certificates", service.certificates.span()),
         ("server_port", service.server_port.span()),
+        ("hsts", service.hsts.span()),
+        ("http2", service.http2.span()),
     ];
     let of_service = of_service
         .into_iter()

@@ -122,6 +122,7 @@ impl Daemon {
         match heard.topic {
             Topic::Sizes => self.hear_sizes(heard.from, &heard.text),
             Topic::Tallies => self.hear_tallies(heard.from, &heard.text),
+            Topic::TicketKeys => self.hear_ticket_keys(heard.from, &heard.text),
         }
     }
 

@@ -30,7 +30,11 @@ impl Daemon {
         // This must come before anything of the new configuration is applied.
         check_routes(&new.services)?;
         let changes = match diff(&self.local.config, &new, &self.local.me.name) {
-            Ok(None) => return Ok("nothing changed".into()),
+            Ok(None) => {
+                // Files that the configuration names may have changed: those of certificates.
+                self.speak_tls().await?;
+                return Ok("nothing changed in the configuration".into());
+            }
             Ok(Some(changes)) => changes,
             Err(reasons) => {
                 let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();

@@ -92,6 +92,7 @@ impl Daemon {
                 }
                 _ = count.tick(), if self.data_server.is_some() => {
                     self.tell_tallies();
+                    self.tell_ticket_keys();
                     self.count_connections().await;
                 }
                 _ = sweep.tick() => logged(self.sweep()),

@@ -231,17 +231,15 @@ impl Daemon {
             .follow(now, &self.local, &self.peers.membership)
     }
 
-    /// Has the TLS agent serve the services of this data server whose servers speak no TLS. It listens before the
-    /// programs bring it connections.
-    async fn speak_tls(&mut self) -> Result<()> {
+    /// Has the TLS agent serve the services of this data server whose servers speak no TLS, or that have no servers. It
+    /// listens before the programs bring it connections. The files of certificates are read each time.
+    pub(super) async fn speak_tls(&mut self) -> Result<()> {
         let held = self
             .deconfigured
             .held(&self.local.config, &self.local.me.name)?;
         let directory = self.local.file.parent().unwrap_or(Path::new(""));
-        let wanted: Vec<_> = (held.iter())
-            .filter_map(|(at, service)| tls_agent::settings(*at, service, directory))
-            .collect();
-        if !wanted.is_empty() {
+        let wanted = tls_agent::settings(&held, directory);
+        if !wanted.services.is_empty() {
             Routing::default().prepare(&mut self.host).await?;
         }
         match &self.data_server {

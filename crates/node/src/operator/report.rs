@@ -13,10 +13,10 @@ use baton_dataplane::{StaleSender, Tallied, XdpMode, counter_name};
 use baton_net::LccpSocket;
 use baton_wire::{Address, Health};
 
-use crate::status::{Flows, Peer, Pool, Route, Service, Status, Tally};
+use crate::status::{Certificate, Flows, Peer, Pool, Route, Service, Status, Tally};
 use crate::{
     daemon::Daemon,
-    data_server::agent,
+    data_server::{DataServer, agent},
     local_node::{FRONT, LocalNode},
     places::{endpoint, service_at},
     status::tallies,
@@ -114,6 +114,7 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
         failover: daemon.failover_status(),
         forwarding: None,
         migration: is_cs.then(|| migrations.shown()),
+        certificates: of_ds.map(certificates).unwrap_or_default(),
         counters,
     })
 }
@@ -131,6 +132,18 @@ pub fn without_interface(local: &LocalNode, gone: &[String], seconds: u64, uptim
         uptime,
         ..Status::default()
     }
+}
+
+/// The certificates that the agent of this data server shows.
+fn certificates(server: &DataServer) -> Vec<Certificate> {
+    let shown = server.tls_agent.certificates().into_iter();
+    let shown = shown.map(|one| Certificate {
+        service: one.service,
+        file: one.file,
+        name: one.name,
+        not_after: one.not_after,
+    });
+    shown.collect()
 }
 
 fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) -> Result<Peer> {

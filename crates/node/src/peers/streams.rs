@@ -29,11 +29,11 @@ impl Daemon {
         }
     }
 
-    /// The data servers whose agents speak TLS, and to which connections may move.
+    /// The data servers whose agents speak TLS. Connections may move to them, and they may know each other's ticket keys.
     fn nodes_with_tls(&self) -> impl Iterator<Item = Ipv4Addr> {
         let services = self.local.config.services.iter();
         services
-            .filter(|service| service.routes_inside_tls())
+            .filter(|service| service.terminate.is_some())
             .flat_map(|service| self.local.config.data_servers_of(service))
             .filter_map(|node| node.address.ipv4())
     }

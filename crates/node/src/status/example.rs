@@ -23,6 +23,7 @@ pub fn example() -> Status {
         migration: None,
         failover: None,
         forwarding: None,
+        certificates: Vec::new(),
         counters: [("cs_syn".to_owned(), 1), ("cs_rst".to_owned(), 0)].into(),
     }
 }

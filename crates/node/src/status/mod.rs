@@ -1,5 +1,6 @@
 //! What a node reports about itself, to people and to programs.
 
+mod certificate;
 mod clock;
 #[cfg(any(test, feature = "example"))]
 mod example;
@@ -14,6 +15,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
+pub use certificate::Certificate;
 #[cfg(any(test, feature = "example"))]
 pub use example::example;
 pub use failover::Failover;
@@ -59,6 +61,9 @@ pub struct Status {
     /// The channels; only on I/O servers and application nodes.
     #[serde(default)]
     pub forwarding: Option<Forwarding>,
+    /// The certificates that clients are shown by this data server's agent.
+    #[serde(default)]
+    pub certificates: Vec<Certificate>,
     /// Every counter of the programs.
     pub counters: BTreeMap<String, u64>,
 }

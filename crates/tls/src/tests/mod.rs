@@ -3,6 +3,7 @@
 mod hostile;
 mod imports;
 mod regular;
+mod ticket_keys;
 
 use crate::direction::Direction;
 use crate::record::{Content, RecordError};

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use baton_tls::{
-    Acceptor, Certificates, Handshake, HandshakeError, Progress, Received, Session, TicketKey,
-    TicketKeys,
+    Acceptor, Certificates, Handshake, HandshakeError, NodeKeys, Progress, Received, Session,
+    TicketKeyRing, TicketKeys,
 };
 use rcgen::{CertificateParams, KeyPair};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -50,14 +50,33 @@ pub fn certificates(contents: &[&str]) -> Certificates {
     Certificates::load(&paths).unwrap()
 }
 
-pub fn tickets(number: u64) -> TicketKeys {
-    TicketKeys::new(TicketKey::new(number, &[number as u8; 32]), [])
+/// The keys of a node that has made the key with this number, made of a secret that follows from it.
+pub fn tickets(number: u8) -> TicketKeys {
+    let keys = TicketKeys::default();
+    keys.follow(&ticket_ring(number, &[]), 0);
+    keys
+}
+
+/// The ring of a node that has made the first of these keys, and has heard of the others.
+pub fn ticket_ring(own: u8, others: &[u8]) -> TicketKeyRing {
+    let mut ring = TicketKeyRing::default();
+    for (at, number) in [own].iter().chain(others).enumerate() {
+        let key = [&[*number; 8][..], &[0; 8], &[*number; 32]].concat();
+        let node = [0, 0, 0, at as u8].into();
+        ring.hear(node, NodeKeys::read(&key).unwrap(), 0);
+    }
+    ring
 }
 
 /// An acceptor with a certificate of either kind of key, both for `any.example`.
 pub fn acceptor() -> Acceptor {
+    acceptor_of(tickets(1), b"a")
+}
+
+/// The same of a service with these ticket keys.
+pub fn acceptor_of(tickets: TicketKeys, service: &[u8]) -> Acceptor {
     let certificates = certificates(&[&ecdsa(&["any.example"]), RSA]);
-    Acceptor::new(certificates, &[], tickets(1)).unwrap()
+    Acceptor::new(certificates, &[], tickets, service).unwrap()
 }
 
 /// The suites that both have.

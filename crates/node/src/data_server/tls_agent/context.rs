@@ -6,8 +6,12 @@ use std::{
     sync::{Mutex, OnceLock},
 };
 
-use baton_agent::{Ends, terminate::messages::Moving};
+use baton_agent::{
+    Ends,
+    terminate::{messages::Moving, settings::Certificate},
+};
 use baton_streams::Ask;
+use baton_tls::TicketKeyRing;
 use tokio::{net::UnixStream, sync::watch};
 use tracing::debug;
 
@@ -25,9 +29,12 @@ pub struct AgentContext {
     pub mover: OnceLock<Mover>,
     /// Requests of other data servers' connections.
     pub relays: Relays,
+    /// The keys of session tickets that are known here. The processes are told what changes.
+    pub ticket_keys: watch::Sender<TicketKeyRing>,
     /// How each other data server is asked.
     asks: Mutex<HashMap<Ipv4Addr, Ask>>,
     counts: Mutex<Vec<(String, u64)>>,
+    certificates: Mutex<Vec<Certificate>>,
 }
 
 impl AgentContext {
@@ -37,8 +44,10 @@ impl AgentContext {
             judge,
             mover: OnceLock::new(),
             relays: Relays::default(),
+            ticket_keys: watch::Sender::default(),
             asks: Mutex::default(),
             counts: Mutex::default(),
+            certificates: Mutex::default(),
         }
     }
 
@@ -87,5 +96,15 @@ impl AgentContext {
     /// The counters of the process, with their metrics' labels.
     pub fn counts(&self) -> Vec<(String, u64)> {
         locked(&self.counts).clone()
+    }
+
+    /// Notes the certificates that the process shows clients.
+    pub fn show(&self, certificates: Vec<Certificate>) {
+        *locked(&self.certificates) = certificates;
+    }
+
+    /// The certificates that the process shows clients.
+    pub fn certificates(&self) -> Vec<Certificate> {
+        locked(&self.certificates).clone()
     }
 }

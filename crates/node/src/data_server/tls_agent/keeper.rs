@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use baton_agent::terminate::{
     messages::ToAgent,
     process,
-    settings::{Order, Report, ServiceSettings},
+    settings::{Order, Report, Settings},
 };
 use baton_streams::{Opened, Question};
 use tokio::{
@@ -33,6 +33,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The task's state.
 pub(super) struct Keeper {
     socket: PathBuf,
+    context: Arc<AgentContext>,
     /// Processes that have connected.
     links: mpsc::Receiver<Link>,
     /// The process that serves.
@@ -42,8 +43,8 @@ pub(super) struct Keeper {
     child: Option<Child>,
     /// Whether processes of an earlier daemon have had their time to connect.
     has_looked: bool,
-    /// The services that the process serves, or is to serve.
-    services: Vec<ServiceSettings>,
+    /// What the process serves, or is to serve.
+    settings: Settings,
     /// The build of this program: a process of another one serves only the connections that it has.
     build: String,
 }
@@ -52,11 +53,12 @@ impl Keeper {
     /// Makes the task. Processes connect to this listener.
     pub fn new(socket: PathBuf, listener: UnixListener, context: Arc<AgentContext>) -> Self {
         let (sender, links) = mpsc::channel(8);
+        let of_links = Arc::clone(&context);
         tokio::spawn(async move {
             loop {
                 match listener.accept().await {
                     Ok((stream, _)) => {
-                        let (context, sender) = (Arc::clone(&context), sender.clone());
+                        let (context, sender) = (Arc::clone(&of_links), sender.clone());
                         tokio::spawn(async move {
                             if let Some(link) = Link::accept(stream, context).await {
                                 // The task ends with the daemon.
@@ -73,12 +75,13 @@ impl Keeper {
         });
         Self {
             socket,
+            context,
             links,
             current: None,
             others: Vec::new(),
             child: None,
             has_looked: false,
-            services: Vec::new(),
+            settings: Settings::default(),
             build: process::build(),
         }
     }
@@ -136,8 +139,8 @@ impl Keeper {
         warn!("the TLS agent has ended, with all its connections: starting it again");
         for pause in [1, 4, 16] {
             sleep(PAUSE * pause).await;
-            let services = self.services.clone();
-            match self.obey(Order::Serve(services)).await {
+            let settings = self.settings.clone();
+            match self.obey(Order::Serve(settings)).await {
                 Ok(()) => return,
                 Err(error) => warn!("cannot start the TLS agent again: {error:#}"),
             }
@@ -159,32 +162,36 @@ impl Keeper {
                 }
                 Ok(())
             }
-            Order::Serve(services) => {
+            Order::Serve(settings) => {
                 self.find_earlier().await;
-                if self.current.is_none() && services.is_empty() {
+                if self.current.is_none() && settings.is_empty() {
                     return Ok(());
                 }
                 if self.current.is_none() {
                     self.start().await?;
                 }
-                self.serve(services).await
+                self.serve(settings).await
             }
         }
     }
 
-    async fn serve(&mut self, services: Vec<ServiceSettings>) -> Result<()> {
+    async fn serve(&mut self, settings: Settings) -> Result<()> {
         let current = self.current.as_mut().context("no TLS agent runs")?;
-        let order = ToAgent::Order(Order::Serve(services.clone()));
+        let order = ToAgent::Order(Order::Serve(settings.clone()));
         let gone = || anyhow!("the TLS agent has ended; its messages are in this log");
         current.to.send(order).await.map_err(|_| gone())?;
         let report = timeout(PATIENCE, current.reports.recv()).await;
         match report.context("the TLS agent does not answer")? {
-            Some(Report::Applied { warnings }) => {
+            Some(Report::Applied {
+                warnings,
+                certificates,
+            }) => {
                 for warning in warnings {
                     warn!("{warning}");
                 }
                 current.serves = true;
-                self.services = services;
+                self.context.show(certificates);
+                self.settings = settings;
                 Ok(())
             }
             Some(Report::Refused { why }) => bail!("{why}"),

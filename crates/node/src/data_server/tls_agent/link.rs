@@ -12,6 +12,7 @@ use std::{
 use baton_agent::terminate::{
     messages::{FromAgent, Judgement, ToAgent, receive, send},
     settings::Report,
+    tickets::now,
 };
 use baton_streams::{Opened, Question};
 use tokio::{
@@ -70,6 +71,8 @@ impl Link {
     fn new(build: String, stream: UnixStream, context: Arc<AgentContext>) -> Self {
         let (to, mut messages) = mpsc::channel(WAITING);
         let (report, reports) = mpsc::channel(4);
+        let mut ticket_keys = context.ticket_keys.subscribe();
+        ticket_keys.mark_changed();
         let shared = Arc::new(Shared {
             context,
             to: to.clone(),
@@ -94,10 +97,18 @@ impl Link {
                 io::Result::Ok(())
             };
             let speaking = async {
-                while let Some(message) = messages.recv().await {
+                loop {
+                    // Before its first order, a process is to know the keys with which it goes on.
+                    let message = tokio::select! {
+                        biased;
+                        Ok(()) = ticket_keys.changed() => {
+                            ToAgent::TicketKeys(ticket_keys.borrow_and_update().clone())
+                        }
+                        Some(message) = messages.recv() => message,
+                        else => return io::Result::Ok(()),
+                    };
                     send(&mut to, &message).await?;
                 }
-                io::Result::Ok(())
             };
             let ended = tokio::select! {
                 ended = hearing => ended,
@@ -184,6 +195,10 @@ async fn hear(shared: &Arc<Shared>, message: FromAgent) {
                 }
                 locked(&shared.moves).remove(&number);
             });
+        }
+        FromAgent::TicketKeys(ring) => {
+            let known = &shared.context.ticket_keys;
+            known.send_if_modified(|known| known.merge(ring, now()));
         }
         FromAgent::Left(number) => {
             if let Some(left) = locked(&shared.moves).get(&number) {

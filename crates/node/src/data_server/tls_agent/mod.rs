@@ -10,6 +10,7 @@ mod keeper;
 mod link;
 mod moves;
 mod relays;
+mod tickets;
 
 use std::{
     collections::HashMap,
@@ -23,7 +24,7 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use baton_agent::{
     Routing,
-    terminate::settings::{Order, ServiceSettings},
+    terminate::settings::{Certificate, Order, RedirectSettings, ServiceSettings, Settings},
 };
 use baton_config::Service;
 use baton_dataplane::DataServer;
@@ -79,12 +80,12 @@ impl TlsAgent {
         Ok(Self { orders, context })
     }
 
-    /// Has the process serve exactly these services from now on.
+    /// Has the process serve exactly this from now on.
     ///
     /// # Errors
     /// The process cannot, for instance because of a certificate, or does not run. It then serves what it served before.
-    pub async fn serve(&self, services: Vec<ServiceSettings>) -> Result<()> {
-        self.order(Order::Serve(services)).await
+    pub async fn serve(&self, settings: Settings) -> Result<()> {
+        self.order(Order::Serve(settings)).await
     }
 
     /// Sets the ids and own pools of the services whose requests are judged, by address, and how the data servers are
@@ -128,11 +129,39 @@ impl TlsAgent {
     pub fn counts(&self) -> Vec<(String, u64)> {
         self.context.counts()
     }
+
+    /// The certificates that the process shows clients.
+    pub fn certificates(&self) -> Vec<Certificate> {
+        self.context.certificates()
+    }
 }
 
-/// What the process is to do for a service of this node; `None` if its servers speak TLS themselves. Paths of
-/// certificates begin in `directory`, which is that of the configuration file.
-pub fn settings(
+/// What the process is to do for these services of this node. Paths of certificates begin in `directory`, which is that
+/// of the configuration file.
+pub fn settings(services: &[(SocketAddrV4, &Service)], directory: &Path) -> Settings {
+    let redirects = services
+        .iter()
+        .filter_map(|(at, service)| redirect(*at, service));
+    Settings {
+        services: (services.iter())
+            .filter_map(|(at, service)| terminate(*at, service, directory))
+            .collect(),
+        redirects: redirects.collect(),
+    }
+}
+
+/// How clients of a service are sent to HTTPS; `None` if servers answer them.
+fn redirect(address: SocketAddrV4, service: &Service) -> Option<RedirectSettings> {
+    Some(RedirectSettings {
+        name: service.name.to_string(),
+        address,
+        https_port: service.redirect?.get(),
+        head_timeout: service.head_timeout,
+    })
+}
+
+/// How the process speaks TLS for a service; `None` if its servers do, or nobody does.
+fn terminate(
     address: SocketAddrV4,
     service: &Service,
     directory: &Path,
@@ -142,11 +171,13 @@ pub fn settings(
         name: service.name.to_string(),
         address,
         server_port: terminate.server_port.get(),
+        http2: terminate.http2,
         certificates: (terminate.certificates.iter())
             .map(|file| directory.join(file))
             .collect(),
         head_timeout: service.head_timeout,
         mark: Routing::default().mark,
         judges: service.routes_inside_tls(),
+        hsts: terminate.hsts.as_ref().map(ToString::to_string),
     })
 }
