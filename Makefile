@@ -116,6 +116,7 @@ install: build ## the program, libeop, a sample configuration, a systemd unit; P
 	install -d -m 755 $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	sed 's,@PREFIX@,$(PREFIX),' packaging/eop/eop.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/eop.pc
 	install -D -m 644 baton.toml $(DESTDIR)$(PREFIX)/share/doc/baton/baton.toml
+	install -D -m 644 packaging/baton.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/baton.conf
 	install -d -m 755 $(DESTDIR)$(UNITS) $(DESTDIR)/etc/baton
 	sed 's,@PREFIX@,$(PREFIX),' packaging/baton.service > $(DESTDIR)$(UNITS)/baton.service
 	chmod 644 $(DESTDIR)$(UNITS)/baton.service

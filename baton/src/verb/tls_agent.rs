@@ -3,16 +3,22 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
+use baton_agent::{Account, terminate::process};
 use baton_dataplane::sys;
 use clap::Args;
+use nix::unistd::{Gid, Uid};
 use tracing::warn;
 use tracing_subscriber::EnvFilter;
 
 /// The place where the process is found.
 #[derive(Args)]
 pub struct TlsAgentVerb {
-    /// The socket at which the daemon listens
-    socket: PathBuf,
+    /// The folder with the daemon's socket
+    directory: PathBuf,
+    /// The number of the user as whom it runs
+    user: u32,
+    /// The number of that user's group
+    group: u32,
 }
 
 impl TlsAgentVerb {
@@ -28,7 +34,11 @@ impl TlsAgentVerb {
         if let Err(error) = sys::run_beside_servers() {
             warn!("the TLS agent runs with the daemon's priority: {error}");
         }
-        baton_agent::terminate::process::run(&self.socket)?;
+        let account = Account {
+            user: Uid::from_raw(self.user),
+            group: Gid::from_raw(self.group),
+        };
+        process::run(&self.directory, account)?;
         Ok(ExitCode::SUCCESS)
     }
 }

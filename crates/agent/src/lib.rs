@@ -40,4 +40,5 @@ mod server;
 pub mod terminate;
 
 pub use client::{Ends, Services};
+pub use privileges::Account;
 pub use routing::Routing;

@@ -3,16 +3,34 @@
 use std::io;
 
 use caps::{CapSet, Capability, CapsHashSet};
+use nix::sys::prctl;
+use nix::unistd::{Gid, Uid, getuid, setgid, setgroups, setuid};
 
 /// What connections to servers need: a client's address as their own and a mark (CAP_NET_ADMIN), and ports below 1024,
 /// also to listen at (CAP_NET_BIND_SERVICE).
 const NEEDED: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capability::CAP_NET_BIND_SERVICE];
 
-/// Gives up all capabilities but those, for good, and leaves no memory in core dumps. Must be called while the process
-/// has one thread, because each thread has capabilities of its own.
-pub(crate) fn reduce() -> io::Result<()> {
-    nix::sys::prctl::set_no_new_privs()?;
-    nix::sys::prctl::set_dumpable(false)?;
+/// A user, and the group that its processes have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The user.
+    pub user: Uid,
+    /// The group.
+    pub group: Gid,
+}
+
+/// Becomes this user, if this program is not that user already. Gives up all capabilities but those, for good, and
+/// leaves no memory in core dumps. Must be called while the process has one thread, because each thread has capabilities
+/// of its own.
+pub(crate) fn reduce(account: Account) -> io::Result<()> {
+    prctl::set_no_new_privs()?;
+    if account.user != getuid() {
+        prctl::set_keepcaps(true)?;
+        setgroups(&[])?;
+        setgid(account.group)?;
+        setuid(account.user)?;
+    }
+    prctl::set_dumpable(false)?;
     let had = caps::read(None, CapSet::Permitted).map_err(io::Error::other)?;
     let kept: CapsHashSet = NEEDED.into_iter().filter(|one| had.contains(one)).collect();
     let none = CapsHashSet::new();

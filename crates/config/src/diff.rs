@@ -92,6 +92,7 @@ pub fn diff(
     fixed("run_dir", &|config| {
         config.local.run_dir.display().to_string()
     });
+    fixed("tls_user", &|config| config.local.tls_user.clone());
     fixed("metrics", &|config| {
         let metrics = config.local.metrics;
         metrics.map_or("none".into(), |address| address.to_string())

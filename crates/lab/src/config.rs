@@ -153,6 +153,8 @@ fn local(lab: &Lab, host: &Host) -> Table {
             pins(lab, host).display().to_string().into(),
         ),
         ("run_dir".to_owned(), run.display().to_string().into()),
+        // Every Debian system has this user.
+        ("tls_user".to_owned(), "nobody".into()),
         // The address is inside the host's own namespace, so hosts do not collide.
         ("metrics".to_owned(), "127.0.0.1:9277".into()),
     ])

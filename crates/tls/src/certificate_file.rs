@@ -1,5 +1,6 @@
 //! A file with a certificate, the rest of its chain, and its private key, as PEM (RFC 7468).
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::ops::Range;
@@ -104,21 +105,56 @@ pub(crate) struct CertificateFile {
     pub(crate) warning: Option<CertificateError>,
 }
 
+/// The content of a file, which may be read by another process than the one that uses it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PemFile {
+    /// The file.
+    pub file: PathBuf,
+    /// Its permissions.
+    pub mode: u32,
+    /// What is in it.
+    pub text: Zeroizing<Vec<u8>>,
+}
+
+/// The content is secret.
+impl fmt::Debug for PemFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PemFile")
+            .field("file", &self.file)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PemFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`CertificateProblem::Unreadable`]
+    pub fn read(path: &Path) -> Result<Self, CertificateError> {
+        let file = path.to_path_buf();
+        match read(path) {
+            Ok((text, mode)) => Ok(Self { file, mode, text }),
+            Err(error) => Err(CertificateError::File {
+                file,
+                problem: CertificateProblem::Unreadable(error),
+            }),
+        }
+    }
+}
+
 impl CertificateFile {
-    pub(crate) fn load(path: &Path) -> Result<Self, CertificateError> {
+    pub(crate) fn parse(pem: &PemFile) -> Result<Self, CertificateError> {
         let of_this_file = |problem| CertificateError::File {
-            file: path.to_path_buf(),
+            file: pem.file.clone(),
             problem,
         };
-        let (text, mode) = read(path)
-            .map_err(CertificateProblem::Unreadable)
-            .map_err(of_this_file)?;
-        let (key, names, valid) = parse(&text).map_err(of_this_file)?;
+        let (key, names, valid) = parse(&pem.text).map_err(of_this_file)?;
+        let mode = pem.mode;
         let exposed = (mode & OF_OTHERS != 0).then_some(CertificateProblem::Exposed(mode));
         Ok(Self {
             key,
             about: About {
-                file: path.to_path_buf(),
+                file: pem.file.clone(),
                 names,
                 valid,
             },

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustls::SignatureScheme;
 use rustls::sign::CertifiedKey;
 
-use crate::certificate_file::{About, CertificateError, CertificateFile};
+use crate::certificate_file::{About, CertificateError, CertificateFile, PemFile};
 
 /// Certificates with their private keys. A client is shown the one for the name that it asks for. A clone shares them.
 #[derive(Clone, Debug)]
@@ -24,12 +24,23 @@ struct Inner {
 }
 
 impl Certificates {
-    /// Loads PEM files. In each must be one certificate, behind it the rest of its chain if it has one, and its private
-    /// key as PKCS#8, PKCS#1 or SEC1.
+    /// Reads and parses PEM files, as [`Certificates::parse`] does.
     ///
     /// # Errors
     /// There is no file, or one of them cannot be used.
     pub fn load(files: &[impl AsRef<Path>]) -> Result<Self, CertificateError> {
+        let read = files.iter().map(|file| PemFile::read(file.as_ref()));
+        Self::parse(&read.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// Parses PEM files. In each must be one certificate, behind it the rest of its chain if it has one, and its private
+    /// key as PKCS#8, PKCS#1 or SEC1.
+    ///
+    /// # Errors
+    /// There is no file, or one of them cannot be used.
+    pub fn parse<'a>(
+        files: impl IntoIterator<Item = &'a PemFile>,
+    ) -> Result<Self, CertificateError> {
         let mut inner = Inner {
             keys: Vec::new(),
             by_name: HashMap::new(),
@@ -37,7 +48,7 @@ impl Certificates {
             warnings: Vec::new(),
         };
         for file in files {
-            let file = CertificateFile::load(file.as_ref())?;
+            let file = CertificateFile::parse(file)?;
             for name in &file.about.names {
                 let of_name = inner.by_name.entry(name.clone()).or_default();
                 of_name.push(inner.keys.len());

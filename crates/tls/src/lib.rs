@@ -37,7 +37,7 @@ mod witness;
 
 pub use acceptor::Acceptor;
 pub use alert::Alert;
-pub use certificate_file::{About, CertificateError, CertificateProblem};
+pub use certificate_file::{About, CertificateError, CertificateProblem, PemFile};
 pub use certificates::Certificates;
 pub use handshake::{Handshake, HandshakeError, Progress};
 pub use record::{LONGEST_PLAIN, RecordError};

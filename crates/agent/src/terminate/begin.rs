@@ -36,7 +36,9 @@ pub(super) async fn serve(
     let state = match arrived(&client, ends, &service.arrivals).await {
         Some(state) => {
             counters.came.fetch_add(1, Relaxed);
-            State::unpack(&state).map_err(io::Error::other)?
+            let state = State::unpack(&state).map_err(io::Error::other)?;
+            let connection = Connection::new((services, counters), client, ends, state);
+            return connection.that_has_come().run().await;
         }
         None => {
             let Some((session, client_in)) = shake_hands(&client, &service, deadline).await else {
@@ -56,9 +58,8 @@ pub(super) async fn serve(
     if state.session.alpn() == Some(http2::PROTOCOL) {
         return http2::serve(services, counters, client, ends, state, deadline).await;
     }
-    Connection::new((services, counters), client, ends, state, deadline)
-        .run()
-        .await
+    let connection = Connection::new((services, counters), client, ends, state);
+    connection.that_begins(deadline).run().await
 }
 
 /// The state of a connection that has moved here; `None` if it is a new one.

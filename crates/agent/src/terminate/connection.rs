@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::io;
+use std::mem::{replace, take};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,8 +31,8 @@ use crate::http::hsts::with_hsts;
 const ROOM: usize = 128 << 10;
 /// A connection takes at most this many bytes along that its client has sent. They must fit into a message of the daemon's.
 const MOST_TAKEN: usize = 512 << 10;
-/// A connection moves at most this often for one request, of which the next one is relayed: data servers may name each
-/// other, because their tables differ. The tries that did not succeed count as well, as of a client that does not pause.
+/// A connection tries at most this often to move with a request, as when its client does not pause. Then the request is
+/// relayed.
 const MOVES: u8 = 4;
 /// The time between two tries to move.
 const STAYS: Duration = Duration::from_millis(10);
@@ -51,6 +52,10 @@ pub(super) struct Connection<'a> {
     /// How the service is served, which a reload may change.
     services: watch::Receiver<Arc<Service>>,
     counters: &'a Counters,
+    /// Changes when connections without a request are to leave.
+    leave: watch::Receiver<()>,
+    /// Whether it is known that the next request is for the server here.
+    is_judged: bool,
     ends: Ends,
     state: State,
     client: TcpStream,
@@ -77,6 +82,7 @@ enum Event {
     ServerSent(io::Result<usize>),
     ServerTook(io::Result<usize>),
     TooLate,
+    Leave,
 }
 
 /// What becomes of a connection with its next request, if that does not go to the server here.
@@ -88,15 +94,18 @@ enum Departure {
 }
 
 impl<'a> Connection<'a> {
-    /// Makes the connection of a client's socket and session. Its first request must have come until `deadline`.
+    /// Makes the connection of a client's socket and session.
     pub fn new(
         (services, counters): (watch::Receiver<Arc<Service>>, &'a Counters),
         client: TcpStream,
         ends: Ends,
         state: State,
-        deadline: Instant,
     ) -> Self {
+        let mut leave = services.borrow().leave.clone();
+        leave.mark_unchanged();
         Self {
+            leave,
+            is_judged: false,
             services,
             counters,
             ends,
@@ -110,8 +119,20 @@ impl<'a> Connection<'a> {
             client_out: Vec::new(),
             client_has_ended: false,
             server_reads: true,
-            deadline: Some(deadline),
+            deadline: None,
         }
+    }
+
+    /// The connection is new: its first request must have come until `deadline`.
+    pub fn that_begins(self, deadline: Instant) -> Self {
+        let deadline = Some(deadline);
+        Self { deadline, ..self }
+    }
+
+    /// The connection has come from another data server, whose daemon has judged its request, if there is one.
+    pub fn that_has_come(self) -> Self {
+        let is_judged = !self.state.plain.is_empty();
+        Self { is_judged, ..self }
     }
 
     /// Serves the connection to its end.
@@ -155,6 +176,15 @@ impl<'a> Connection<'a> {
                     self.server_reads = false;
                     self.to_server.clear();
                 }
+                Event::Leave => {
+                    if let Judgement::Elsewhere(next) = self.judge(0).await {
+                        match self.leave(next).await? {
+                            None => return Ok(End::Moved),
+                            Some(stays) => self = stays,
+                        }
+                        self.state.moves = 0;
+                    }
+                }
                 Event::TooLate if self.state.plain.is_empty() => return self.end().await,
                 Event::TooLate => return self.answer(Answer::TooSlow).await,
             }
@@ -197,6 +227,7 @@ impl<'a> Connection<'a> {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
                 Forwarded::Broken => return Ok(Some(Departure::Answer(Answer::Bad))),
+                Forwarded::Judge(_) if take(&mut self.is_judged) => self.accept(Place::Here),
                 Forwarded::Judge(head) => match self.judge(head).await {
                     Judgement::Here => self.accept(Place::Here),
                     Judgement::Elsewhere(next) if self.can_move() => {
@@ -237,7 +268,8 @@ impl<'a> Connection<'a> {
         self.server.is_some()
     }
 
-    /// Finds out which data server is to answer the request whose head has this many bytes.
+    /// Finds out which data server is to answer the request whose head has this many bytes; 0: which is to have the
+    /// connection while it has none.
     async fn judge(&self, head: usize) -> Judgement {
         let daemon = self.services.borrow().judge.clone();
         match daemon {
@@ -256,7 +288,7 @@ impl<'a> Connection<'a> {
     fn accept(&mut self, place: Place) {
         self.exchange.accept();
         self.state.moves = 0;
-        if std::mem::replace(&mut self.place, place) != place {
+        if replace(&mut self.place, place) != place {
             self.server = None;
         }
         let counter = match place {
@@ -276,7 +308,7 @@ impl<'a> Connection<'a> {
         self.read_what_came()?;
         // The client must have heard that all it has sent has come: the next socket does not know it.
         SockRef::from(&self.client).set_tcp_quickack(true)?;
-        self.state.moves += 1;
+        self.state.moves = self.state.moves.saturating_add(1);
         let packed = self.state.pack();
         let moving = Moving {
             ends: self.ends,
@@ -326,6 +358,7 @@ impl<'a> Connection<'a> {
         let state = &mut self.state;
         let waiting = state.client_in.len() + state.plain.len() + self.to_server.len();
         let is_heard = !self.client_has_ended && waiting < ROOM;
+        let is_at_rest = self.exchange.is_idle() && waiting + self.client_out.len() == 0;
         let client = &self.client;
         let (from, to) = self.server.as_mut().map(|(from, to)| (from, to)).unzip();
         let deadline = self.deadline;
@@ -341,6 +374,7 @@ impl<'a> Connection<'a> {
                 Event::ServerTook(written)
             }
             () = until(deadline) => Event::TooLate,
+            Ok(()) = self.leave.changed(), if is_at_rest => Event::Leave,
         }
     }
 

@@ -4,21 +4,19 @@
 //!  length of the rest: 4 bytes, big-endian | kind: 1 | number of the question: 8 | content
 //! ```
 //!
-//! Settings, reports and counters are JSON. What holds requests or secrets is in bytes, and is overwritten when it is dropped.
+//! Reports and counters are JSON. What holds requests or secrets is in bytes, and is overwritten when it is dropped.
 
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use baton_tls::TicketKeyRing;
+use baton_tls::{PemFile, TicketKeyRing};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use zeroize::Zeroizing;
 
-use super::settings::{Order, Report};
+use super::order;
+use super::settings::{Report, Settings};
 use crate::client::Ends;
-
-/// The longest frame: a session, and what has come of it.
-const LONGEST: usize = 1 << 20;
 
 /// Bytes that may hold secrets.
 pub type Secret = Zeroizing<Vec<u8>>;
@@ -26,8 +24,13 @@ pub type Secret = Zeroizing<Vec<u8>>;
 /// What the daemon says.
 #[derive(Debug)]
 pub enum ToAgent {
-    /// An order.
-    Order(Order),
+    /// Serve exactly this from now on; here are the files of certificates. Connections of other services go on to their
+    /// ends.
+    Serve(Settings, Vec<PemFile>),
+    /// End at once, with all connections.
+    End,
+    /// Connections without a request are to leave this data server, which drains.
+    Leave,
     /// The answer to [`FromAgent::Judge`].
     Judged(u64, Judgement),
     /// Another data server's agent has a connection move here. The answer is [`FromAgent::Taken`].
@@ -55,6 +58,7 @@ pub enum FromAgent {
     /// The counters of the process, with their metrics' labels.
     Counted(Vec<(String, u64)>),
     /// Which data server is to answer the request with this head, to the service at this address, from this client?
+    /// Without a head: which is to have the connection?
     Judge(u64, Ends, Vec<u8>),
     /// The connection is to move to this data server.
     Move(u64, Ipv4Addr, Moving),
@@ -153,6 +157,8 @@ pub fn read_ends(bytes: &mut &[u8]) -> Option<Ends> {
 
 /// A message that goes one way.
 pub trait Message: Sized {
+    /// The longest frame, bytes.
+    const LONGEST: usize;
     /// Its kind, its number, and its content, which is appended.
     fn encode(&self, content: &mut Vec<u8>) -> (u8, u64);
     /// The message of this kind, number and content; `None` if there is no such message.
@@ -165,12 +171,17 @@ fn json(value: &impl serde::Serialize, content: &mut Vec<u8>) {
 }
 
 impl Message for ToAgent {
+    /// Hundreds of services with their certificates.
+    const LONGEST: usize = 16 << 20;
+
     fn encode(&self, content: &mut Vec<u8>) -> (u8, u64) {
         match self {
-            Self::Order(order) => {
-                json(order, content);
+            Self::Serve(settings, files) => {
+                order::write(settings, files, content);
                 (0, 0)
             }
+            Self::End => (7, 0),
+            Self::Leave => (8, 0),
             Self::Judged(number, judgement) => {
                 match judgement {
                     Judgement::Here => content.push(0),
@@ -204,7 +215,12 @@ impl Message for ToAgent {
 
     fn decode(kind: u8, number: u64, content: &[u8]) -> Option<Self> {
         Some(match (kind, content) {
-            (0, _) => Self::Order(serde_json::from_slice(content).ok()?),
+            (0, _) => {
+                let (settings, files) = order::read(content)?;
+                Self::Serve(settings, files)
+            }
+            (7, []) => Self::End,
+            (8, []) => Self::Leave,
             (1, [0]) => Self::Judged(number, Judgement::Here),
             (1, [1, a, b, c, d]) => {
                 Self::Judged(number, Judgement::Elsewhere(Ipv4Addr::new(*a, *b, *c, *d)))
@@ -221,6 +237,9 @@ impl Message for ToAgent {
 }
 
 impl Message for FromAgent {
+    /// A session, and what has come of it.
+    const LONGEST: usize = 1 << 20;
+
     fn encode(&self, content: &mut Vec<u8>) -> (u8, u64) {
         match self {
             Self::Report(report) => {
@@ -305,9 +324,9 @@ const HEADER: usize = 4 + 1 + 8;
 ///
 /// # Errors
 /// The other side has ended.
-pub async fn send(to: &mut (impl AsyncWrite + Unpin), message: &impl Message) -> io::Result<()> {
+pub async fn send<M: Message>(to: &mut (impl AsyncWrite + Unpin), message: &M) -> io::Result<()> {
     let frame = frame(message);
-    debug_assert!(frame.len() <= LONGEST, "nobody would take this message");
+    debug_assert!(frame.len() <= M::LONGEST, "nobody would take this message");
     to.write_all(&frame).await
 }
 
@@ -322,7 +341,7 @@ pub async fn receive<M: Message>(from: &mut (impl AsyncRead + Unpin)) -> io::Res
         Err(error) => return Err(error),
     };
     let invalid = || io::Error::new(io::ErrorKind::InvalidData, "no message of this version");
-    if !(HEADER - 4..=LONGEST).contains(&length) {
+    if !(HEADER - 4..=M::LONGEST).contains(&length) {
         return Err(invalid());
     }
     let mut frame = Zeroizing::new(vec![0; length]);
@@ -336,7 +355,6 @@ pub async fn receive<M: Message>(from: &mut (impl AsyncRead + Unpin)) -> io::Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminate::settings::Settings;
 
     fn ends() -> Ends {
         Ends {
@@ -390,8 +408,9 @@ mod tests {
         assert_eq!(received::<FromAgent>(&bytes).await.unwrap(), sent);
         let (mut bytes, mut sent) = (Vec::new(), Vec::new());
         for message in [
-            ToAgent::Order(Order::Serve(Settings::default())),
-            ToAgent::Order(Order::End),
+            ToAgent::Serve(Settings::default(), Vec::new()),
+            ToAgent::End,
+            ToAgent::Leave,
             ToAgent::Judged(1, Judgement::Here),
             ToAgent::Judged(2, Judgement::Elsewhere(next)),
             ToAgent::Judged(3, Judgement::Nobody),

@@ -17,6 +17,7 @@ mod framed;
 mod http2;
 mod kinds;
 pub mod messages;
+mod order;
 pub mod process;
 mod redirects;
 mod server_connection;
@@ -91,6 +92,8 @@ pub(crate) struct Service {
     judge: Option<Daemon>,
     /// The connections that come from other data servers.
     arrivals: Arrivals,
+    /// Changes when connections without a request are to leave this data server.
+    leave: watch::Receiver<()>,
     /// The value of Strict-Transport-Security.
     hsts: Option<String>,
     /// Counters of what happens.

@@ -6,18 +6,17 @@
 //! until each has ended.
 
 use std::collections::HashMap;
-use std::fs::Permissions;
+use std::env;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use baton_net::{Error, Result};
-use baton_tls::{Acceptor, Certificates};
+use baton_tls::{Acceptor, Certificates, PemFile};
 use nix::unistd::setsid;
 use tokio::io::copy_bidirectional;
 use tokio::net::{UnixListener, UnixStream};
@@ -32,13 +31,13 @@ use super::kinds::Kinds;
 use super::messages::{FromAgent, Moving, ToAgent};
 use super::redirects::Redirects;
 use super::server_connection::{Place, connect};
-use super::settings::{Certificate, Order, Report, ServiceSettings, Settings};
+use super::settings::{Certificate, Report, ServiceSettings, Settings};
 use super::state::State;
 use super::succession::{Predecessor, accept_successor, hand_over, successor_serves};
 use super::tickets::Tickets;
 use super::{Counters, Service, Terminator, http2};
 use crate::client::Ends;
-use crate::privileges;
+use crate::privileges::{self, Account};
 
 /// The protocols that clients are offered (RFC 7301), the favourite first.
 const PROTOCOLS: &[&[u8]] = &[http2::PROTOCOL, b"http/1.1"];
@@ -50,24 +49,30 @@ const COUNT: Duration = Duration::from_millis(500);
 /// The time between two looks whether a new ticket key is due, or an old one is to be forgotten.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Runs the process to its end. The daemon listens at `socket`.
+/// The socket of the daemon, in the folder that it has for the process.
+pub const DAEMON: &str = "daemon.sock";
+/// The socket of a process for its successor, in the same folder.
+pub const SUCCESSORS: &str = "successors.sock";
+
+/// Runs the process to its end, as this user. Both sockets are in `directory`. The process begins there, because its user
+/// may not pass through the folders above.
 ///
 /// # Errors
 /// [`Error::System`], if it cannot begin.
-pub fn run(socket: &Path) -> Result<()> {
+pub fn run(directory: &Path, account: Account) -> Result<()> {
+    env::set_current_dir(directory).map_err(Error::system("enter the folder of the TLS agent"))?;
     // What ends the daemon with its session, or its terminal, does not end this process.
     setsid().map_err(|error| Error::system("begin a session of its own")(error.into()))?;
-    privileges::reduce().map_err(Error::system("give up privileges"))?;
+    privileges::reduce(account).map_err(Error::system("give up privileges"))?;
     let runtime = runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Error::system("start the threads of the TLS agent"))?;
     runtime.block_on(async {
-        let successors = socket.with_extension("successors");
-        let predecessor = Predecessor::find(&successors).await;
+        let predecessor = Predecessor::find(SUCCESSORS.as_ref()).await;
         let (told, orders) = mpsc::unbounded_channel();
         let (tickets, ticket_keys) = Tickets::new();
-        let daemon = Daemon::connect(socket.to_owned(), build(), told, ticket_keys);
+        let daemon = Daemon::connect(DAEMON.into(), build(), told, ticket_keys);
         let agent = Agent::new(tickets, predecessor, daemon);
-        serve(agent, orders, &successors).await;
+        serve(agent, orders).await;
     });
     Ok(())
 }
@@ -91,7 +96,7 @@ pub fn build() -> String {
 }
 
 /// Follows the daemon's orders until a successor comes. Then serves the connections that are left.
-async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>, socket: &Path) {
+async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>) {
     let mut count = interval(COUNT);
     // Until the first order the daemon may still tell of a key with which the process goes on.
     let mut look = interval_at(Instant::now() + LOOK, LOOK);
@@ -99,13 +104,13 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>, s
     loop {
         tokio::select! {
             Some(order) = orders.recv() => match order {
-                ToAgent::Order(Order::End) => return,
-                ToAgent::Order(Order::Serve(settings)) => {
+                ToAgent::End => return,
+                ToAgent::Serve(settings, files) => {
                     agent.tickets.renew();
-                    let report = agent.follow(settings);
+                    let report = agent.follow(settings, &files);
                     if successors.is_none() && matches!(report, Report::Applied { .. }) {
                         agent.retire_predecessor().await;
-                        successors = expect_successors(socket);
+                        successors = expect_successors();
                     }
                     agent.daemon.say(FromAgent::Report(report)).await;
                 }
@@ -128,7 +133,7 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>, s
                 return;
             },
             Some(order) = orders.recv() => match order {
-                ToAgent::Order(Order::End) => return,
+                ToAgent::End => return,
                 message => agent.hear(message).await,
             },
             _ = count.tick() => agent.tell_counters(),
@@ -146,17 +151,12 @@ async fn relay(daemon: &Daemon, number: u64, service: &Service, ends: Ends) -> i
 }
 
 /// Listens for a successor. Without that, a successor finds the services' addresses taken, and says so.
-fn expect_successors(socket: &Path) -> Option<UnixListener> {
+fn expect_successors() -> Option<UnixListener> {
     // A predecessor that was killed has left it.
-    let _ = std::fs::remove_file(socket);
-    UnixListener::bind(socket)
-        .and_then(|listener| {
-            std::fs::set_permissions(socket, Permissions::from_mode(0o600))?;
-            Ok(listener)
-        })
+    let _ = std::fs::remove_file(SUCCESSORS);
+    UnixListener::bind(SUCCESSORS)
         .inspect_err(|error| {
-            let socket = socket.display();
-            tracing::warn!(%error, %socket, "the TLS agent cannot listen for a successor");
+            tracing::warn!(%error, "the TLS agent cannot listen for a successor");
         })
         .ok()
 }
@@ -173,6 +173,7 @@ struct Agent {
     daemon: Daemon,
     arrivals: Arrivals,
     kinds: Kinds,
+    leave: watch::Sender<()>,
 }
 
 /// A service that takes connections as long as this exists.
@@ -196,6 +197,7 @@ impl Agent {
             daemon,
             arrivals: Arrivals::default(),
             kinds: Kinds::default(),
+            leave: watch::Sender::default(),
         }
     }
 
@@ -235,8 +237,9 @@ impl Agent {
                 }
             }
             ToAgent::TicketKeys(ring) => self.tickets.hear(ring),
+            ToAgent::Leave => self.leave.send_replace(()),
             // The daemon's answers go to those who have asked.
-            ToAgent::Order(_) | ToAgent::Judged(..) | ToAgent::Stays(_) => {}
+            ToAgent::Serve(..) | ToAgent::End | ToAgent::Judged(..) | ToAgent::Stays(_) => {}
         }
     }
 
@@ -250,9 +253,9 @@ impl Agent {
     }
 
     /// Serves these services from now on. If one cannot be served, all stays as it was.
-    fn follow(&mut self, settings: Settings) -> Report {
+    fn follow(&mut self, settings: Settings, files: &[PemFile]) -> Report {
         let (mut warnings, mut certificates) = (Vec::new(), Vec::new());
-        match self.try_follow(settings, &mut warnings, &mut certificates) {
+        match self.try_follow(settings, files, &mut warnings, &mut certificates) {
             Ok(()) => Report::Applied {
                 warnings,
                 certificates,
@@ -264,6 +267,7 @@ impl Agent {
     fn try_follow(
         &mut self,
         settings: Settings,
+        files: &[PemFile],
         warnings: &mut Vec<String>,
         certificates: &mut Vec<Certificate>,
     ) -> std::result::Result<(), String> {
@@ -272,7 +276,7 @@ impl Agent {
         let mut new = Vec::new();
         for wanted in settings.services {
             let at = wanted.address;
-            let service = self.service(&wanted, warnings, certificates);
+            let service = self.service(&wanted, files, warnings, certificates);
             let service =
                 Arc::new(service.map_err(|why| format!("service {}: {why}", wanted.name))?);
             if !self.running.contains_key(&at) {
@@ -335,15 +339,17 @@ impl Agent {
         }
     }
 
-    /// Reads the certificates of a service.
+    /// How a service is served, by the files with its certificates.
     fn service(
         &self,
         wanted: &ServiceSettings,
+        files: &[PemFile],
         warnings: &mut Vec<String>,
         about: &mut Vec<Certificate>,
     ) -> std::result::Result<Service, String> {
-        let certificates =
-            Certificates::load(&wanted.certificates).map_err(|error| error.to_string())?;
+        let content = |path: &PathBuf| files.iter().find(|file| file.file == *path);
+        let certificates = Certificates::parse(wanted.certificates.iter().filter_map(content));
+        let certificates = certificates.map_err(|error| error.to_string())?;
         about.extend((certificates.about().iter()).map(|one| Certificate::of(&wanted.name, one)));
         let named = |warning| format!("service {}: {warning}", wanted.name);
         warnings.extend(certificates.warnings().iter().map(named));
@@ -364,6 +370,7 @@ impl Agent {
             arrivals: self.arrivals.clone(),
             hsts: wanted.hsts.clone(),
             kinds: self.kinds.clone(),
+            leave: self.leave.subscribe(),
         })
     }
 }

@@ -7,17 +7,7 @@ use std::time::{Duration, SystemTime};
 use baton_tls::About;
 use serde::{Deserialize, Serialize};
 
-/// What the daemon orders.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Order {
-    /// Serve exactly these services from now on, each of which has an address of its own. Connections of other services
-    /// go on to their ends.
-    Serve(Settings),
-    /// End at once, with all connections.
-    End,
-}
-
-/// All that the process serves.
+/// All that the process serves. Each service has an address of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// Services that TLS clients reach.

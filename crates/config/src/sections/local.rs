@@ -19,6 +19,8 @@ pub struct Local {
     pub run_dir: PathBuf,
     /// The address and port where metrics are served. `None`: they are not served.
     pub metrics: Option<SocketAddr>,
+    /// The user as whom the process runs that speaks TLS in place of servers.
+    pub tls_user: String,
     /// Whether the daemon applies a changed file by itself.
     pub watch: bool,
 }
@@ -34,6 +36,9 @@ keys! {
         /// Prometheus metrics are at http://ADDRESS/metrics: what `baton status` says, also for each route, pool
         /// and data server. If empty, there are none.
         metrics: Option<SocketAddr> = value(socket_address), default "127.0.0.1:9277";
+        /// The user as whom the process runs that speaks TLS for services with tls = "terminate". It needs no files of
+        /// its own: the daemon reads the private keys for it.
+        tls_user: String = plain, default "baton-tls";
         /// Whether a changed file is applied automatically, as `baton reload` would, a second after the change.
         watch: bool = plain, default false;
     }
@@ -47,6 +52,7 @@ impl Keys {
             bpf_dir: self.bpf_dir.value()?,
             run_dir: self.run_dir.value()?,
             metrics: self.metrics.value()?,
+            tls_user: self.tls_user.value()?,
             watch: self.watch.value()?,
         })
     }

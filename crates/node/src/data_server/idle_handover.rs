@@ -7,16 +7,20 @@ impl Daemon {
     /// Tells connection servers which connections are at rest. If this data server drains and `release_after` is set,
     /// idle connections leave. Returns at once.
     pub(crate) fn release_idle(&self) {
-        let Some(agent) = self
-            .data_server
-            .as_ref()
-            .and_then(|server| server.agent.as_ref())
-        else {
+        let Some(server) = &self.data_server else {
             return;
         };
-        agent.tell_rests();
-        if let (true, Some(quiet)) = (self.drain.is_on(), self.local.config.cs.release_after) {
-            agent.let_idle_leave(quiet);
+        let quiet = self
+            .drain
+            .is_on()
+            .then_some(self.local.config.cs.release_after);
+        let quiet = quiet.flatten();
+        if quiet.is_some() {
+            server.tls_agent.release_idle();
+        }
+        if let Some(agent) = &server.agent {
+            agent.tell_rests();
+            quiet.inspect(|quiet| agent.let_idle_leave(*quiet));
         }
     }
 }

@@ -71,14 +71,20 @@ impl Judge {
     /// Says the same as far as it is known now.
     pub fn judge_now(&self, ends: Ends, head: &[u8]) -> Option<Judgement> {
         let (id, own_pool) = *locked(&self.services).get(&ends.cluster)?;
-        let request = Request::read(head).ok()??;
-        let (lead, _) = self.rules.of(id, &request)?;
         let rule_set = self.rules.rule_set()?;
         let own = *rule_set.servers.get(&self.own)?;
-        let pool = lead.map_or(own_pool, |lead| lead.pool);
         let client = Address::from(*ends.client.ip());
-        let path = request.path().as_bytes();
-        Some(match self.choices.choose(pool, own, client, path) {
+        let choice = match head {
+            [] => self.choices.choose(own_pool, own, client, b"/"),
+            head => {
+                let request = Request::read(head).ok()??;
+                let (lead, _) = self.rules.of(id, &request)?;
+                let pool = lead.map_or(own_pool, |lead| lead.pool);
+                let path = request.path().as_bytes();
+                self.choices.choose(pool, own, client, path)
+            }
+        };
+        Some(match choice {
             Choice::Own => Judgement::Here,
             Choice::Nobody => Judgement::Nobody,
             Choice::Other(slot) => {

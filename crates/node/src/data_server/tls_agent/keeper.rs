@@ -6,9 +6,10 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use baton_agent::terminate::{
     messages::ToAgent,
     process,
-    settings::{Order, Report, Settings},
+    settings::{Report, Settings},
 };
 use baton_streams::{Opened, Question};
+use nix::sys::prctl::set_dumpable;
 use tokio::{
     net::UnixListener,
     process::{Child, Command},
@@ -17,7 +18,12 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use super::{Ordered, context::AgentContext, link::Link};
+use super::{
+    Order, Ordered,
+    context::AgentContext,
+    files::{read, share},
+    link::Link,
+};
 
 /// A process answers an order within this time.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -32,7 +38,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// The task's state.
 pub(super) struct Keeper {
-    socket: PathBuf,
+    /// The folder that it shares with the processes.
+    directory: PathBuf,
+    /// The user of the processes, by name.
+    user: String,
     context: Arc<AgentContext>,
     /// Processes that have connected.
     links: mpsc::Receiver<Link>,
@@ -50,8 +59,12 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Makes the task. Processes connect to this listener.
-    pub fn new(socket: PathBuf, listener: UnixListener, context: Arc<AgentContext>) -> Self {
+    /// Makes the task, with a folder in which is the socket of this listener. Processes of this user connect there.
+    pub fn new(
+        (directory, listener): (PathBuf, UnixListener),
+        user: String,
+        context: Arc<AgentContext>,
+    ) -> Self {
         let (sender, links) = mpsc::channel(8);
         let of_links = Arc::clone(&context);
         tokio::spawn(async move {
@@ -74,7 +87,8 @@ impl Keeper {
             }
         });
         Self {
-            socket,
+            directory,
+            user,
             context,
             links,
             current: None,
@@ -152,13 +166,18 @@ impl Keeper {
         match order {
             Order::End => {
                 for link in self.current.take().into_iter().chain(self.others.drain(..)) {
-                    let _ = link.to.send(ToAgent::Order(Order::End)).await;
+                    let _ = link.to.send(ToAgent::End).await;
                     // One that hangs is left alone.
                     let _ = timeout(ENDS, link.to.closed()).await;
                 }
-                for socket in [&self.socket, &self.socket.with_extension("successors")] {
-                    // The second one is there only if a process has served.
-                    let _ = std::fs::remove_file(socket);
+                // What cannot be removed does no harm.
+                let _ = std::fs::remove_dir_all(&self.directory);
+                Ok(())
+            }
+            Order::Release => {
+                for link in self.current.iter().chain(&self.others) {
+                    // One that is busy is told again.
+                    let _ = link.to.try_send(ToAgent::Leave);
                 }
                 Ok(())
             }
@@ -177,7 +196,7 @@ impl Keeper {
 
     async fn serve(&mut self, settings: Settings) -> Result<()> {
         let current = self.current.as_mut().context("no TLS agent runs")?;
-        let order = ToAgent::Order(Order::Serve(settings.clone()));
+        let order = ToAgent::Serve(settings.clone(), read(&settings)?);
         let gone = || anyhow!("the TLS agent has ended; its messages are in this log");
         current.to.send(order).await.map_err(|_| gone())?;
         let report = timeout(PATIENCE, current.reports.recv()).await;
@@ -205,7 +224,7 @@ impl Keeper {
     /// Gives the processes of an earlier daemon the time to connect.
     async fn find_earlier(&mut self) {
         if std::mem::replace(&mut self.has_looked, true)
-            || !self.socket.with_extension("successors").exists()
+            || !self.directory.join(process::SUCCESSORS).exists()
         {
             return;
         }
@@ -220,9 +239,13 @@ impl Keeper {
 
     /// Starts this program once more, with the verb of the TLS agent. It outlives the daemon if that dies.
     async fn start(&mut self) -> Result<()> {
+        let account = share(&self.directory, &self.user)?;
+        // Private keys and sessions pass through this process as well.
+        set_dumpable(false).context("cannot keep private keys out of core dumps")?;
         let child = Command::new("/proc/self/exe")
             .arg("tls-agent")
-            .arg(&self.socket)
+            .arg(&self.directory)
+            .args([account.user.to_string(), account.group.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()

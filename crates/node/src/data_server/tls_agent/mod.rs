@@ -5,6 +5,7 @@
 //! is of the same build, and otherwise starts a process of its own, to which the old one hands its listening sockets.
 
 mod context;
+mod files;
 mod judge;
 mod keeper;
 mod link;
@@ -14,9 +15,7 @@ mod tickets;
 
 use std::{
     collections::HashMap,
-    fs::Permissions,
     net::{Ipv4Addr, SocketAddrV4},
-    os::unix::fs::PermissionsExt as _,
     path::Path,
     sync::Arc,
 };
@@ -24,15 +23,12 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use baton_agent::{
     Routing,
-    terminate::settings::{Certificate, Order, RedirectSettings, ServiceSettings, Settings},
+    terminate::settings::{Certificate, RedirectSettings, ServiceSettings, Settings},
 };
 use baton_config::Service;
 use baton_dataplane::DataServer;
 use baton_streams::{Ask, Opened, Question};
-use tokio::{
-    net::UnixListener,
-    sync::{mpsc, oneshot},
-};
+use tokio::sync::{mpsc, oneshot};
 
 use self::{
     context::AgentContext,
@@ -50,6 +46,16 @@ pub struct TlsAgent {
     context: Arc<AgentContext>,
 }
 
+/// What the process is to do.
+enum Order {
+    /// Serve exactly this.
+    Serve(Settings),
+    /// Have connections without a request leave.
+    Release,
+    /// End, with all connections.
+    End,
+}
+
 /// An order, and where the answer to it goes.
 struct Ordered {
     order: Order,
@@ -65,17 +71,17 @@ impl TlsAgent {
         choices: Choices,
         from_others: (mpsc::Receiver<Question>, mpsc::Receiver<Opened>),
     ) -> Result<Self> {
-        let socket = local.config.local.run_dir.join("tls-agent.sock");
-        // An earlier daemon has left it.
-        let _ = std::fs::remove_file(&socket);
-        let listener = UnixListener::bind(&socket);
-        let listener =
-            listener.with_context(|| format!("cannot listen at {}", socket.display()))?;
-        std::fs::set_permissions(&socket, Permissions::from_mode(0o600))
-            .with_context(|| format!("cannot keep others from {}", socket.display()))?;
+        let settings = &local.config.local;
+        let directory = settings.run_dir.join("tls");
+        let listener = files::listen(&directory)
+            .with_context(|| format!("cannot listen in {}", directory.display()))?;
         let context = Arc::new(AgentContext::new(Judge::new(rules, choices, local.address)));
         let (orders, ordered) = mpsc::channel(4);
-        let keeper = Keeper::new(socket, listener, Arc::clone(&context));
+        let keeper = Keeper::new(
+            (directory, listener),
+            settings.tls_user.clone(),
+            Arc::clone(&context),
+        );
         tokio::spawn(keeper.run(ordered, from_others));
         Ok(Self { orders, context })
     }
@@ -109,6 +115,14 @@ impl TlsAgent {
         self.context.judge.serve(services);
         self.context.reach(asks);
         Ok(())
+    }
+
+    /// Has connections without a request leave this data server. Returns at once.
+    pub fn release_idle(&self) {
+        let (answer, _) = oneshot::channel();
+        let order = Order::Release;
+        // If others wait, it comes again in a second.
+        let _ = self.orders.try_send(Ordered { order, answer });
     }
 
     /// Ends the process and its connections.

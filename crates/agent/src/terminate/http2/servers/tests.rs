@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use hyper::Version;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::sync::watch;
 
 use super::super::super::arrivals::Arrivals;
 use super::super::super::kinds::Kinds;
@@ -19,6 +20,7 @@ pub fn service() -> Arc<Service> {
         arrivals: Arrivals::default(),
         hsts: None,
         kinds: Kinds::default(),
+        leave: watch::channel(()).1,
     })
 }
 

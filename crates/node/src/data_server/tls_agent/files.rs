@@ -1,0 +1,67 @@
+//! Files that the daemon has for the process: a folder with the sockets by which they meet, and the private keys.
+
+use std::{
+    fs::{self, DirBuilder, Permissions},
+    io,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, chown},
+    path::Path,
+};
+
+use anyhow::{Context as _, Result, anyhow};
+use baton_agent::{
+    Account,
+    terminate::{process, settings::Settings},
+};
+use baton_tls::PemFile;
+use nix::unistd::User;
+use tokio::net::UnixListener;
+
+/// Listens for processes in this folder, which is made if need be. Nobody else may enter it yet.
+pub fn listen(directory: &Path) -> io::Result<UnixListener> {
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        // An earlier daemon has left it.
+        _ => (),
+    }
+    let socket = directory.join(process::DAEMON);
+    match fs::remove_file(&socket) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => (),
+    }
+    let listener = UnixListener::bind(&socket)?;
+    // The folder keeps others away.
+    fs::set_permissions(&socket, Permissions::from_mode(0o666))?;
+    Ok(listener)
+}
+
+/// Lets the processes of this user into the folder, besides this one.
+pub fn share(directory: &Path, user: &str) -> Result<Account> {
+    let found = User::from_name(user).with_context(|| format!("cannot look up the user {user}"))?;
+    let found = found.ok_or_else(|| {
+        anyhow!(
+            "there is no user {user}, as whom the TLS agent is to run: create it (useradd --system {user}), or name \
+             another one in [local] tls_user"
+        )
+    })?;
+    chown(directory, None, Some(found.gid.as_raw()))
+        .and_then(|()| fs::set_permissions(directory, Permissions::from_mode(0o770)))
+        .with_context(|| format!("cannot let {user} into {}", directory.display()))?;
+    Ok(Account {
+        user: found.uid,
+        group: found.gid,
+    })
+}
+
+/// Reads the files with certificates and private keys, which the process may not read itself.
+pub fn read(settings: &Settings) -> Result<Vec<PemFile>> {
+    let mut files: Vec<PemFile> = Vec::new();
+    for service in &settings.services {
+        for path in &service.certificates {
+            if files.iter().all(|file| file.file != *path) {
+                let file = PemFile::read(path);
+                files.push(file.with_context(|| format!("service {}", service.name))?);
+            }
+        }
+    }
+    Ok(files)
+}
