@@ -44,6 +44,21 @@ def keep(client, path, body, way):
     return dict(line.lower().split(": ", 1) for line in head.splitlines()[1:] if line)["x-served-by"]
 
 
+def answered_early(client, turn):
+    """The rest of a body, which its server has not waited for, does not begin a request to another server."""
+    begin(client, "/ds1/early", "Content-Length: 100")
+    client.say(bytes(50))
+    assert client.response()[0] == "ds1"
+    rest, body = b"GET /ds2/hidden HTTP/1.1\r\nHost: a\r\n\r\n".ljust(50, b"\n"), os.urandom(200_000)
+    head = f"PUT /ds2/kept/{turn}-early HTTP/1.1\r\nHost: {client.name}\r\nContent-Length: {len(body)}\r\n\r\n"
+    client.say(rest + head.encode() + body[:8000])
+    time.sleep(0.2)
+    client.say(body[8000:])
+    said = client.until(lambda: client.tls.read(1 << 16))
+    assert said.startswith((b"HTTP/1.1 201 ", b"HTTP/1.1 204 ")), said
+    assert client.get(f"/ds2/kept/{turn}-early") == ("ds2", body)
+
+
 client = Client(ADDRESS, "other.example")
 client.socket.settimeout(60)
 client.socket.sendall(client.hello())
@@ -59,4 +74,5 @@ for turn in range(ROUNDS):
             assert by == server, (turn, way, size, by)
             by, back = client.get(path)
             assert (by, back) == (server, body), (turn, way, size, by, len(back))
+    answered_early(client, turn)
 print(f"{ROUNDS} rounds, each file whole at its server")

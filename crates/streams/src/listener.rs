@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_wire::{KeyRing, Keys};
-use quinn::{Connection, Endpoint, Incoming};
+use quinn::{Connection, Endpoint, Incoming, VarInt};
 use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -143,4 +143,6 @@ async fn hear(
         },
         () = other_key => {}
     }
+    // Otherwise it would live as long as its channels.
+    connection.close(VarInt::from_u32(0), b"");
 }

@@ -8,6 +8,7 @@ use quinn::Connection;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
+use zeroize::Zeroizing;
 
 use crate::channel::{Channel, Opened};
 use crate::frame::LONGEST;
@@ -21,8 +22,8 @@ const CHANNEL: u8 = 1;
 pub struct Question {
     /// The node that asks.
     pub from: Ipv4Addr,
-    /// What it asks.
-    pub text: Vec<u8>,
+    /// What it asks, which may be secret.
+    pub text: Zeroizing<Vec<u8>>,
     /// Takes the answer. If it is dropped, the question fails.
     pub answer: oneshot::Sender<Vec<u8>>,
 }
@@ -112,7 +113,7 @@ async fn answer(
     from: Ipv4Addr,
     questions: mpsc::Sender<Question>,
 ) -> io::Result<()> {
-    let text = channel.read_to_end(LONGEST).await?;
+    let text = Zeroizing::new(channel.read_to_end(LONGEST).await?);
     let (answer, answered) = oneshot::channel();
     let question = Question { from, text, answer };
     questions.send(question).await.map_err(io::Error::other)?;

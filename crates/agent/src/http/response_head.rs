@@ -16,6 +16,8 @@ pub(crate) struct ResponseHead {
     pub status: u16,
     /// The body behind it.
     pub body: Body,
+    /// Whether the connection goes on behind the response (RFC 9112, section 9.3).
+    pub is_kept: bool,
 }
 
 /// A server has sent something that begins no response.
@@ -42,11 +44,27 @@ impl ResponseHead {
         } else {
             body_of(response.headers)?
         };
+        let is_kept = body != Body::UntilEnd && is_kept(response.version, response.headers);
         Ok(Some(Self {
             length,
             status,
             body,
+            is_kept,
         }))
+    }
+}
+
+/// Whether a server keeps its connection.
+fn is_kept(version: Option<u8>, fields: &[httparse::Header<'_>]) -> bool {
+    let named = |field: &&httparse::Header<'_>| field.name.eq_ignore_ascii_case("connection");
+    let says = |option: &[u8]| {
+        let mut options =
+            (fields.iter().filter(named)).flat_map(|field| field.value.split(|&byte| byte == b','));
+        options.any(|one| one.trim_ascii().eq_ignore_ascii_case(option))
+    };
+    match version {
+        Some(1) => !says(b"close"),
+        _ => says(b"keep-alive"),
     }
 }
 
@@ -121,6 +139,7 @@ mod tests {
                 length: text.len(),
                 status,
                 body,
+                is_kept: body != Body::UntilEnd,
             };
             let more = format!("{text}more");
             assert_eq!(

@@ -4,8 +4,10 @@ use std::future::pending;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use baton_tls::{Alert, Handshake, HandshakeError, Progress, Session};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -22,6 +24,15 @@ use crate::client::Ends;
 /// The first bytes of records in the middle of a session: of alerts and of data (RFC 8446, section 5.1).
 const INSIDE: [u8; 2] = [21, 23];
 
+/// A client that is gone without a word is noticed after two minutes of silence.
+fn keepalive() -> TcpKeepalive {
+    let quarter = Duration::from_secs(15);
+    TcpKeepalive::new()
+        .with_time(4 * quarter)
+        .with_interval(quarter)
+        .with_retries(4)
+}
+
 /// Serves a connection to its end. After an error it ends with a RST, so that its client takes no part of a response
 /// for all of it.
 pub(super) async fn serve(
@@ -31,6 +42,7 @@ pub(super) async fn serve(
     counters: &Arc<Counters>,
 ) -> io::Result<End> {
     client.set_nodelay(true)?;
+    SockRef::from(&client).set_tcp_keepalive(&keepalive())?;
     let service = services.borrow().clone();
     let deadline = Instant::now() + service.head_timeout;
     let state = match arrived(&client, ends, &service.arrivals).await {

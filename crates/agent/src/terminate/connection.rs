@@ -19,7 +19,7 @@ use super::exchange::{Exchange, Forwarded, ServerEnd};
 use super::messages::{Judgement, Moving};
 use super::server_connection::{Place, ServerStream, connect};
 use super::socket::{
-    LINGERS, end, read, read_if, read_now, reset, write_all, write_if, write_in_time,
+    LINGERS, STALL, end, read, read_if, read_now, reset, write, write_all, write_if,
 };
 use super::state::State;
 use super::{Counters, Service};
@@ -65,9 +65,15 @@ pub(super) struct Connection<'a> {
     server: Option<(ReadHalf<ServerStream>, WriteHalf<ServerStream>)>,
     exchange: Exchange,
     to_server: Vec<u8>,
+    /// Whether a request has been accepted just now.
+    is_accepted: bool,
+    /// The head of a request that can be sent once more, because its server's connection was kept from the one before.
+    repeatable: Vec<u8>,
     from_server: Vec<u8>,
     /// Records that wait for the client to take them.
     client_out: Vec<u8>,
+    /// By then the client must have taken some of them.
+    stalls: Option<Instant>,
     client_has_ended: bool,
     /// Whether the server still takes what it is sent.
     server_reads: bool,
@@ -115,8 +121,11 @@ impl<'a> Connection<'a> {
             server: None,
             exchange: Exchange::default(),
             to_server: Vec::new(),
+            is_accepted: false,
+            repeatable: Vec::new(),
             from_server: Vec::new(),
             client_out: Vec::new(),
+            stalls: None,
             client_has_ended: false,
             server_reads: true,
             deadline: None,
@@ -167,8 +176,15 @@ impl<'a> Connection<'a> {
                 // A client that breaks off between two requests has all it has asked for.
                 Event::ClientSent(Err(_)) if self.exchange.is_idle() => return Ok(End::Regular),
                 Event::ClientSent(read) => self.client_has_ended |= read? == 0,
-                Event::ClientTook(written) => drop(self.client_out.drain(..written?)),
+                Event::ClientTook(written) => {
+                    self.client_out.drain(..written?);
+                    self.stalls = None;
+                }
                 Event::ServerSent(Ok(1..)) => self.take_responses()?,
+                Event::ServerSent(_) if self.exchange.goes_on_without_server() => {
+                    self.leave_server();
+                }
+                Event::ServerSent(_) if self.repeat().await => (),
                 Event::ServerSent(read) => return self.server_has_ended(read).await,
                 Event::ServerTook(Ok(written)) => drop(self.to_server.drain(..written)),
                 // The server may have answered before it stopped reading; its end says how that went.
@@ -239,6 +255,9 @@ impl<'a> Connection<'a> {
             }
         }
         self.set_deadline();
+        if take(&mut self.is_accepted) && self.server.is_some() && self.exchange.can_be_repeated() {
+            self.repeatable.clone_from(&self.to_server);
+        }
         if !self.to_server.is_empty() && self.server.is_none() && !self.connect().await {
             return Ok(Some(Departure::Answer(Answer::Nobody)));
         }
@@ -260,11 +279,30 @@ impl<'a> Connection<'a> {
         };
     }
 
+    /// Ends the connection to the server. What it has not taken of an earlier request must not begin a later one.
+    fn leave_server(&mut self) {
+        self.server = None;
+        self.to_server.clear();
+        self.server_reads = true;
+    }
+
+    /// Sends a request once more, by a new connection to its server, if the server has ended the one that was kept without
+    /// an answer. It may have done so just before the request came. False if nothing can be sent again.
+    async fn repeat(&mut self) -> bool {
+        let head = take(&mut self.repeatable);
+        if head.is_empty() || !self.exchange.can_be_repeated() {
+            return false;
+        }
+        self.to_server = head;
+        self.connect().await
+    }
+
     /// Connects to the server. False if it cannot be reached.
     async fn connect(&mut self) -> bool {
         let service = self.services.borrow().clone();
         let server = connect(&service, self.ends, self.place).await;
         self.server = server.ok().map(split);
+        self.server_reads = true;
         self.server.is_some()
     }
 
@@ -288,8 +326,10 @@ impl<'a> Connection<'a> {
     fn accept(&mut self, place: Place) {
         self.exchange.accept();
         self.state.moves = 0;
+        self.is_accepted = true;
+        self.repeatable.clear();
         if replace(&mut self.place, place) != place {
-            self.server = None;
+            self.leave_server();
         }
         let counter = match place {
             Place::Here => &self.counters.requests,
@@ -362,11 +402,16 @@ impl<'a> Connection<'a> {
         let client = &self.client;
         let (from, to) = self.server.as_mut().map(|(from, to)| (from, to)).unzip();
         let deadline = self.deadline;
+        let stalls = match self.client_out.is_empty() {
+            true => None,
+            false => Some(*self.stalls.get_or_insert_with(|| Instant::now() + STALL)),
+        };
         tokio::select! {
             read = read(client, &mut state.client_in), if is_heard => Event::ClientSent(read),
-            written = write_in_time(client, &self.client_out), if !self.client_out.is_empty() => {
+            written = write(client, &self.client_out), if !self.client_out.is_empty() => {
                 Event::ClientTook(written)
             }
+            () = until(stalls) => Event::ClientTook(Err(io::ErrorKind::TimedOut.into())),
             read = read_if(from, &mut self.from_server), if self.client_out.len() < ROOM => {
                 Event::ServerSent(read)
             }

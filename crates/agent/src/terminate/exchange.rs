@@ -22,6 +22,8 @@ const LONG_BODY: u64 = 64 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
     way: Way,
+    /// Whether a server has said that nothing follows its response.
+    is_last: bool,
 }
 
 /// What a connection is doing.
@@ -51,6 +53,8 @@ struct Under {
     is_head: bool,
     /// Whether anything of a response has come.
     is_answered: bool,
+    /// Whether the request may be sent twice: it has no body, and servers change nothing by it (RFC 9110, section 9.2.1).
+    may_be_repeated: bool,
     /// Whether the client sends the body when it has got a 100 (RFC 9110, section 10.1.1).
     expects_to_be_asked: bool,
 }
@@ -176,6 +180,7 @@ impl Exchange {
                     return Ok(());
                 };
                 let hsts = hsts.filter(|_| head.status >= 200);
+                self.is_last |= !head.is_kept && head.status >= 200;
                 to_client.extend(with_hsts(&from_server[..head.length], hsts));
                 from_server.drain(..head.length);
                 match head.status {
@@ -203,6 +208,17 @@ impl Exchange {
             Way::Asked(under) => under.is_whole(),
             Way::Tunnel => false,
         }
+    }
+
+    /// Whether the client may send further requests though the server has ended its connection now.
+    pub fn goes_on_without_server(&self) -> bool {
+        self.is_idle() && !self.is_last
+    }
+
+    /// Whether the request that is under way can be sent once more, because no server has done anything about it, or it
+    /// does no harm.
+    pub fn can_be_repeated(&self) -> bool {
+        matches!(&self.way, Way::Asked(under) if under.may_be_repeated && !under.is_answered)
     }
 
     /// Whether no request is under way, or all of its response has come.
@@ -245,7 +261,9 @@ impl Exchange {
 
 impl Under {
     fn new(asked: &Asked, extent: Extent) -> Self {
+        let is_empty = matches!(extent, Extent::Bytes(0));
         Self {
+            may_be_repeated: is_empty && matches!(asked, Asked::Http(request) if is_safe(request)),
             request: match extent {
                 Extent::Bytes(bytes) => Body::Bytes(bytes.into()),
                 Extent::Large(bytes) => Body::Bytes(bytes),
@@ -265,6 +283,10 @@ impl Under {
     fn is_whole(&self) -> bool {
         self.request.is_whole() && self.has_response()
     }
+}
+
+fn is_safe(request: &Request) -> bool {
+    matches!(request.method(), b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE")
 }
 
 fn expects_to_be_asked(request: &Request) -> bool {
@@ -420,6 +442,30 @@ mod tests {
         sides.client(GET);
         sides.server("HTTP/1.1 200 OK\r\n\r\nok").unwrap();
         assert_eq!(sides.exchange.server_ends(), ServerEnd::Orderly);
+    }
+
+    #[test]
+    fn a_client_goes_on_if_its_server_has_not_said_otherwise() {
+        for (fields, goes_on) in [("", true), ("Connection: close\r\n", false)] {
+            let mut sides = Sides::default();
+            sides.client(GET);
+            assert!(!sides.exchange.goes_on_without_server());
+            assert!(sides.exchange.can_be_repeated());
+            let head = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 2\r\n\r\n");
+            sides.server(&head).unwrap();
+            assert!(!sides.exchange.can_be_repeated());
+            assert!(!sides.exchange.goes_on_without_server());
+            sides.server("ok").unwrap();
+            assert_eq!(sides.exchange.goes_on_without_server(), goes_on);
+        }
+        for request in [
+            "POST / HTTP/1.1\r\nHost: b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: b\r\nContent-Length: 1\r\n\r\na",
+        ] {
+            let mut sides = Sides::default();
+            sides.client(request);
+            assert!(!sides.exchange.can_be_repeated(), "{request}");
+        }
     }
 
     #[test]

@@ -14,7 +14,11 @@ use super::settings::Settings;
 /// Appends the settings and files.
 pub(super) fn write(settings: &Settings, files: &[PemFile], to: &mut Vec<u8>) {
     // Nothing in the settings fails to be JSON.
-    write_part(&serde_json::to_vec(settings).unwrap_or_default(), to);
+    let settings = serde_json::to_vec(settings).unwrap_or_default();
+    let length = |file: &PemFile| 12 + file.file.as_os_str().len() + file.text.len();
+    // With room for all of it, no private key is left behind in memory by growing.
+    to.reserve(4 + settings.len() + files.iter().map(length).sum::<usize>());
+    write_part(&settings, to);
     for file in files {
         write_part(file.file.as_os_str().as_bytes(), to);
         to.extend(file.mode.to_be_bytes());

@@ -64,8 +64,8 @@ impl Queue {
 
     fn take(&mut self, count: usize) {
         self.taken += count;
-        if self.taken == self.bytes.len() {
-            self.bytes.clear();
+        if self.taken == self.bytes.len() || self.taken >= ROOM {
+            self.bytes.drain(..self.taken);
             self.taken = 0;
         }
     }
@@ -229,14 +229,17 @@ impl AsyncWrite for ClientStream {
                 }
                 // A socket that is closed with data in it would send a RST, which could destroy the rest of a response.
                 Ending::Lingering(time) => {
+                    if time.as_mut().poll(cx).is_ready() {
+                        this.ending = Ending::Ended;
+                        continue;
+                    }
                     let mut nothing = [0; 4096];
                     let mut room = ReadBuf::new(&mut nothing);
                     match Pin::new(&mut this.client).poll_read(cx, &mut room) {
                         Poll::Ready(Ok(())) if !room.filled().is_empty() => continue,
-                        Poll::Ready(_) => (),
-                        Poll::Pending => ready!(time.as_mut().poll(cx)),
+                        Poll::Ready(_) => this.ending = Ending::Ended,
+                        Poll::Pending => return Poll::Pending,
                     }
-                    this.ending = Ending::Ended;
                 }
                 Ending::Ended => return Poll::Ready(Ok(())),
             }

@@ -16,12 +16,14 @@ use baton_tls::PemFile;
 use nix::unistd::User;
 use tokio::net::UnixListener;
 
-/// Listens for processes in this folder, which is made if need be. Nobody else may enter it yet.
+/// In the folder only the owner of a file can replace it: the process cannot replace the daemon's socket.
+const MODE: u32 = 0o1770;
+
+/// Listens for processes in this folder, which is made if need be. A process of an earlier daemon may be there.
 pub fn listen(directory: &Path) -> io::Result<UnixListener> {
     match DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        // An earlier daemon has left it.
-        _ => (),
+        _ => fs::set_permissions(directory, Permissions::from_mode(MODE))?,
     }
     let socket = directory.join(process::DAEMON);
     match fs::remove_file(&socket) {
@@ -44,7 +46,7 @@ pub fn share(directory: &Path, user: &str) -> Result<Account> {
         )
     })?;
     chown(directory, None, Some(found.gid.as_raw()))
-        .and_then(|()| fs::set_permissions(directory, Permissions::from_mode(0o770)))
+        .and_then(|()| fs::set_permissions(directory, Permissions::from_mode(MODE)))
         .with_context(|| format!("cannot let {user} into {}", directory.display()))?;
     Ok(Account {
         user: found.uid,

@@ -183,6 +183,7 @@ impl Keeper {
             }
             Order::Serve(settings) => {
                 self.find_earlier().await;
+                self.current.take_if(|link| link.to.is_closed());
                 if self.current.is_none() && settings.is_empty() {
                     return Ok(());
                 }
@@ -195,7 +196,11 @@ impl Keeper {
     }
 
     async fn serve(&mut self, settings: Settings) -> Result<()> {
+        // Private keys and sessions pass through this process as well.
+        set_dumpable(false).context("cannot keep private keys out of core dumps")?;
         let current = self.current.as_mut().context("no TLS agent runs")?;
+        // An answer that came too late is none to this order.
+        while current.reports.try_recv().is_ok() {}
         let order = ToAgent::Serve(settings.clone(), read(&settings)?);
         let gone = || anyhow!("the TLS agent has ended; its messages are in this log");
         current.to.send(order).await.map_err(|_| gone())?;
@@ -213,11 +218,15 @@ impl Keeper {
                 self.settings = settings;
                 Ok(())
             }
-            Some(Report::Refused { why }) => bail!("{why}"),
-            None => {
-                self.current = None;
-                Err(gone())
+            Some(Report::Refused { why }) => {
+                if !current.serves {
+                    // It has nothing to do.
+                    let _ = current.to.send(ToAgent::End).await;
+                    self.current = None;
+                }
+                bail!("{why}")
             }
+            None => Err(gone()),
         }
     }
 
@@ -240,8 +249,6 @@ impl Keeper {
     /// Starts this program once more, with the verb of the TLS agent. It outlives the daemon if that dies.
     async fn start(&mut self) -> Result<()> {
         let account = share(&self.directory, &self.user)?;
-        // Private keys and sessions pass through this process as well.
-        set_dumpable(false).context("cannot keep private keys out of core dumps")?;
         let child = Command::new("/proc/self/exe")
             .arg("tls-agent")
             .arg(&self.directory)

@@ -175,7 +175,11 @@ async fn hear(shared: &Arc<Shared>, message: FromAgent) {
         }
         FromAgent::Judge(number, ends, head) => {
             let known = shared.context.judge.judge_now(ends, &head);
-            if let Some(judgement @ (Judgement::Here | Judgement::Elsewhere(_))) = known {
+            // Only a request waits for somebody who can answer it.
+            let known = known.or(head.is_empty().then_some(Judgement::Nobody));
+            if let Some(judgement) = known
+                && (head.is_empty() || judgement != Judgement::Nobody)
+            {
                 let _ = shared.to.send(ToAgent::Judged(number, judgement)).await;
                 return;
             }
