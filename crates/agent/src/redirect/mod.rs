@@ -4,13 +4,10 @@
 mod reply;
 
 use std::io;
-use std::net::SocketAddrV4;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use baton_net::{Error, Result};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -19,7 +16,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 use self::reply::reply;
 use crate::http::answer::{Answer, end};
 use crate::http::asked::Protocol;
-use crate::listener::Listener;
 
 /// A client has to take the answers to what it has sent within this time.
 const STALL: Duration = Duration::from_secs(60);
@@ -45,61 +41,18 @@ pub(crate) struct Redirect {
     pub head_timeout: Duration,
 }
 
-/// A listener for the clients of one service.
-pub(crate) struct Redirector {
-    listener: Listener,
+/// Serves one connection, as `redirect` says at each moment.
+pub(crate) async fn serve(
+    client: TcpStream,
     redirect: watch::Receiver<Redirect>,
     counters: Arc<Counters>,
-}
-
-impl Redirector {
-    /// Listens at the service's address, with a socket that does so already if one is given. Requests are answered as
-    /// `redirect` says at each moment.
-    ///
-    /// # Errors
-    /// [`Error::System`], for instance if another program listens there.
-    pub fn new(
-        address: SocketAddrV4,
-        given: Option<std::net::TcpListener>,
-        redirect: watch::Receiver<Redirect>,
-        counters: Arc<Counters>,
-    ) -> Result<Self> {
-        let listener = match given {
-            Some(given) => Listener::adopt(given),
-            None => Listener::at(address),
-        };
-        Ok(Self {
-            listener: listener.map_err(Error::system(format!("listen at {address} for HTTP")))?,
-            redirect,
-            counters,
-        })
-    }
-
-    /// A second descriptor of the socket that listens.
-    ///
-    /// # Errors
-    /// [`Error::System`], if no descriptor is left.
-    pub fn listener(&self) -> Result<OwnedFd> {
-        let copy = self.listener.as_fd().try_clone_to_owned();
-        copy.map_err(Error::system("copy the descriptor of a listener"))
-    }
-
-    /// Serves connections until `stop` is ready, and then the ones that are left until each has ended.
-    pub async fn run(self, stop: impl Future<Output = ()>) {
-        let (redirect, counters) = (self.redirect, self.counters);
-        let serve = move |client| {
-            let (redirect, counters) = (redirect.clone(), Arc::clone(&counters));
-            async move {
-                // An error means that the client has broken off, or that its connection goes on at another data server.
-                let _ = serve(client, &redirect, &counters).await;
-            }
-        };
-        self.listener.accept_until(stop, serve).await;
-    }
+) {
+    // An error means that the client has broken off, or that its connection goes on at another data server.
+    let _ = answer(client, &redirect, &counters).await;
 }
 
 /// Answers the requests of one connection, until it ends.
-async fn serve(
+async fn answer(
     mut client: TcpStream,
     redirect: &watch::Receiver<Redirect>,
     counters: &Counters,
@@ -177,7 +130,7 @@ mod tests {
                 https_port: 443,
                 head_timeout,
             });
-            let _ = serve(served, &redirect.subscribe(), &of_server).await;
+            serve(served, redirect.subscribe(), of_server).await;
         });
         (client, counters)
     }

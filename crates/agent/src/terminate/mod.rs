@@ -16,10 +16,10 @@ mod exchange;
 mod framed;
 mod http2;
 mod kinds;
+mod listeners;
 pub mod messages;
 mod order;
 pub mod process;
-mod redirects;
 mod server_connection;
 pub mod settings;
 mod socket;
@@ -27,13 +27,10 @@ mod state;
 mod succession;
 pub mod tickets;
 
-use std::net::SocketAddrV4;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use baton_net::{Error, Result};
 use baton_tls::Acceptor;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -44,7 +41,6 @@ use self::connection::End;
 use self::daemon::Daemon;
 use self::kinds::Kinds;
 use crate::client::Ends;
-use crate::listener::Listener;
 
 baton_core::shared_counters! {
     /// Counts what has become of TLS connections, for the metrics.
@@ -108,55 +104,12 @@ impl Service {
     }
 }
 
-/// A listener for the TLS connections of one service.
-pub(crate) struct Terminator {
-    listener: Listener,
+/// Serves one connection, and counts how it went.
+async fn serve_client(
+    client: TcpStream,
     service: watch::Receiver<Arc<Service>>,
     counters: Arc<Counters>,
-}
-
-impl Terminator {
-    /// Listens at the service's address, with a socket that does so already if one is given. Connections are served as
-    /// `service` says at each moment.
-    ///
-    /// # Errors
-    /// [`Error::System`], for instance if another program listens there.
-    pub fn new(
-        address: SocketAddrV4,
-        given: Option<std::net::TcpListener>,
-        service: watch::Receiver<Arc<Service>>,
-        counters: Arc<Counters>,
-    ) -> Result<Self> {
-        let listener = match given {
-            Some(given) => Listener::adopt(given),
-            None => Listener::at(address),
-        };
-        Ok(Self {
-            listener: listener.map_err(Error::system(format!("listen at {address} for TLS")))?,
-            service,
-            counters,
-        })
-    }
-
-    /// A second descriptor of the socket that listens.
-    ///
-    /// # Errors
-    /// [`Error::System`], if no descriptor is left.
-    pub fn listener(&self) -> Result<OwnedFd> {
-        let copy = self.listener.as_fd().try_clone_to_owned();
-        copy.map_err(Error::system("copy the descriptor of a listener"))
-    }
-
-    /// Serves connections until `stop` is ready, and then the ones that are left until each has ended.
-    pub async fn run(self, stop: impl Future<Output = ()>) {
-        let (service, counters) = (self.service, self.counters);
-        let serve = move |client| count(client, service.clone(), Arc::clone(&counters));
-        self.listener.accept_until(stop, serve).await;
-    }
-}
-
-/// Serves one connection, and counts how it went.
-async fn count(client: TcpStream, service: watch::Receiver<Arc<Service>>, counters: Arc<Counters>) {
+) {
     counters.accepted.fetch_add(1, Relaxed);
     let Some(ends) = Ends::of_any(&client) else {
         return;

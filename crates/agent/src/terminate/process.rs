@@ -5,11 +5,8 @@
 //! of its own, which takes over ([`succession`](super::succession)). Then the old one serves the connections that it has
 //! until each has ended.
 
-use std::collections::HashMap;
 use std::env;
 use std::io;
-use std::net::SocketAddrV4;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,27 +18,34 @@ use nix::unistd::setsid;
 use tokio::io::copy_bidirectional;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, interval_at};
 
 use super::arrivals::Arrivals;
 use super::daemon::Daemon;
 use super::kinds::Kinds;
+use super::listeners::{Listeners, Wanted};
 use super::messages::{FromAgent, Moving, ToAgent};
-use super::redirects::Redirects;
 use super::server_connection::{Place, connect};
 use super::settings::{Certificate, Report, ServiceSettings, Settings};
 use super::state::State;
 use super::succession::{Predecessor, accept_successor, hand_over, successor_serves};
 use super::tickets::Tickets;
-use super::{Counters, Service, Terminator, http2};
+use super::{Counters, Service, http2, serve_client};
 use crate::client::Ends;
 use crate::privileges::{self, Account};
+use crate::redirect::{self, Redirect};
 
 /// The protocols that clients are offered (RFC 7301), the favourite first.
 const PROTOCOLS: &[&[u8]] = &[http2::PROTOCOL, b"http/1.1"];
 const PROTOCOLS_WITHOUT_HTTP2: &[&[u8]] = &[b"http/1.1"];
+
+/// What to do if another program listens where the agent is to listen.
+const OF_TLS: &str =
+    "with tls = \"terminate\" the agent itself listens there, so end what listens there now";
+const OF_REDIRECTS: &str = "with redirect = \"https\" the agent itself listens there, so end what \
+    listens there now, or have it listen at another port";
 
 /// The daemon is told the counters this often.
 const COUNT: Duration = Duration::from_millis(500);
@@ -125,7 +129,7 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>) {
             },
         }
     }
-    agent.running.clear();
+    agent.services.stop();
     agent.redirects.stop();
     loop {
         tokio::select! {
@@ -163,10 +167,11 @@ fn expect_successors() -> Option<UnixListener> {
 
 /// The services that are served.
 struct Agent {
-    running: HashMap<SocketAddrV4, Running>,
-    redirects: Redirects,
+    services: Listeners<Arc<Service>>,
+    redirects: Listeners<Redirect>,
     serving: JoinSet<()>,
     counters: Arc<Counters>,
+    redirected: Arc<redirect::Counters>,
     tickets: Tickets,
     /// The process from which this one takes over, until it has.
     predecessor: Option<Predecessor>,
@@ -176,22 +181,14 @@ struct Agent {
     leave: watch::Sender<()>,
 }
 
-/// A service that takes connections as long as this exists.
-struct Running {
-    service: watch::Sender<Arc<Service>>,
-    /// The socket that listens, for a successor.
-    listener: OwnedFd,
-    /// Nobody here accepts connections any more when this has ended.
-    _stop: oneshot::Sender<()>,
-}
-
 impl Agent {
     fn new(tickets: Tickets, predecessor: Option<Predecessor>, daemon: Daemon) -> Self {
         Self {
-            running: HashMap::new(),
-            redirects: Redirects::default(),
+            services: Listeners::new("TLS", OF_TLS),
+            redirects: Listeners::new("HTTP", OF_REDIRECTS),
             serving: JoinSet::new(),
             counters: Arc::default(),
+            redirected: Arc::default(),
             tickets,
             predecessor,
             daemon,
@@ -203,7 +200,8 @@ impl Agent {
 
     /// Whether a connection can go on here.
     fn can_take(&self, moving: &Moving) -> bool {
-        self.running.contains_key(&moving.ends.cluster) && State::unpack(&moving.state).is_ok()
+        self.services.settings(moving.ends.cluster).is_some()
+            && State::unpack(&moving.state).is_ok()
     }
 
     /// Hears what the daemon says without being asked, except for orders.
@@ -224,9 +222,7 @@ impl Agent {
                 });
             }
             ToAgent::Relay(number, ends) => {
-                let running = self.running.get(&ends.cluster);
-                let service = running.map(|one| one.service.borrow().clone());
-                if let Some(service) = service {
+                if let Some(service) = self.services.settings(ends.cluster) {
                     let (daemon, counters) = (self.daemon.clone(), Arc::clone(&self.counters));
                     tokio::spawn(async move {
                         counters.relays.fetch_add(1, Relaxed);
@@ -244,7 +240,7 @@ impl Agent {
     }
 
     fn tell_counters(&self) {
-        let counters = [self.counters.all(), self.redirects.counters.all()].concat();
+        let counters = [self.counters.all(), self.redirected.all()].concat();
         let counters = counters
             .into_iter()
             .map(|(name, count)| (name.to_owned(), count));
@@ -271,50 +267,34 @@ impl Agent {
         warnings: &mut Vec<String>,
         certificates: &mut Vec<Certificate>,
     ) -> std::result::Result<(), String> {
-        let redirects = (self.redirects).prepare(&settings.redirects, &mut self.predecessor)?;
-        let mut services = HashMap::new();
-        let mut new = Vec::new();
+        let redirects = settings.redirects.into_iter().map(|wanted| Wanted {
+            name: wanted.name,
+            address: wanted.address,
+            settings: Redirect {
+                https_port: wanted.https_port,
+                head_timeout: wanted.head_timeout,
+            },
+        });
+        let mut services = Vec::new();
         for wanted in settings.services {
-            let at = wanted.address;
             let service = self.service(&wanted, files, warnings, certificates);
-            let service =
-                Arc::new(service.map_err(|why| format!("service {}: {why}", wanted.name))?);
-            if !self.running.contains_key(&at) {
-                let (sender, receiver) = watch::channel(Arc::clone(&service));
-                let given = self.predecessor.as_mut().and_then(|one| one.listener(at));
-                let terminator = Terminator::new(at, given, receiver, Arc::clone(&self.counters));
-                let terminator = terminator.map_err(|error| {
-                    format!(
-                        "service {}: {error}; with tls = \"terminate\" the agent itself listens there, so end what \
-                         listens there now",
-                        wanted.name
-                    )
-                })?;
-                let listener = terminator.listener().map_err(|error| error.to_string())?;
-                new.push((at, sender, terminator, listener));
-            }
-            services.insert(at, service);
+            let service = service.map_err(|why| format!("service {}: {why}", wanted.name))?;
+            services.push(Wanted {
+                name: wanted.name,
+                address: wanted.address,
+                settings: Arc::new(service),
+            });
         }
-        self.running.retain(|at, _| services.contains_key(at));
-        for (at, running) in &self.running {
-            if let Some(service) = services.remove(at) {
-                running.service.send_replace(service);
-            }
-        }
-        for (at, service, terminator, listener) in new {
-            let (_stop, stopped) = oneshot::channel();
-            self.serving.spawn(terminator.run(async {
-                // The sender says nothing, it only ends.
-                let _ = stopped.await;
-            }));
-            let running = Running {
-                service,
-                listener,
-                _stop,
-            };
-            self.running.insert(at, running);
-        }
-        self.redirects.follow(redirects, &mut self.serving);
+        let predecessor = &mut self.predecessor;
+        let redirects = (self.redirects).prepare(redirects.collect(), predecessor)?;
+        let services = self.services.prepare(services, predecessor)?;
+        let counters = Arc::clone(&self.counters);
+        let serve = move |client, service| serve_client(client, service, Arc::clone(&counters));
+        self.services.follow(services, &mut self.serving, serve);
+        let counters = Arc::clone(&self.redirected);
+        let serve =
+            move |client, settings| redirect::serve(client, settings, Arc::clone(&counters));
+        self.redirects.follow(redirects, &mut self.serving, serve);
         while self.serving.try_join_next().is_some() {}
         Ok(())
     }
@@ -328,9 +308,8 @@ impl Agent {
 
     /// Gives a successor the sockets that listen. Returns the successor, which is still to say that it serves.
     fn hand_over(&self, successor: UnixStream) -> Option<UnixStream> {
-        let running = self.running.iter().map(|(at, one)| (*at, &one.listener));
-        let listeners: Vec<_> = running.chain(self.redirects.listeners()).collect();
-        match hand_over(&successor, &listeners) {
+        let sockets = self.services.sockets().chain(self.redirects.sockets());
+        match hand_over(&successor, &sockets.collect::<Vec<_>>()) {
             Ok(()) => Some(successor),
             Err(error) => {
                 tracing::warn!(%error, "cannot hand over to a successor");
