@@ -20,8 +20,7 @@ BODY = bytes(range(256)) * 4000
 
 def connect(name, **how):
     client = Client(ADDRESS, name, **how)
-    client.socket.sendall(client.hello())
-    client.until(client.tls.do_handshake)
+    client.shake_hands()
     return client
 
 

@@ -7,14 +7,13 @@ scripts. They are written to FOLDER, which the servers have under PATH; those in
 Each must come from its own server, byte for byte, and a picture of the page is left in SCREENSHOT.
 """
 
-import base64
 import collections
 import pathlib
 import shutil
 import sys
 
 import tls_page
-from devtools import Browser, body
+from devtools import Browser
 
 ADDRESS, REQUESTS = sys.argv[1], int(sys.argv[2])
 FOLDER, PATH, SCREENSHOT, PROTOCOL = sys.argv[3:]
@@ -43,26 +42,15 @@ def take_turns(browser):
 
 
 def open_page(browser, files):
-    browser.open(f"https://{NAME}{PATH}/index.html")
-    assert not browser.named("Network.loadingFailed"), browser.named("Network.loadingFailed")
-    whole = browser.evaluate(tls_page.WHOLE)
-    assert sum(whole) == EACH * len(SERVERS), f"pictures and scripts that are whole: {whole}"
-    came, connections = set(), collections.defaultdict(set)
-    for event in browser.named("Network.responseReceived"):
-        answer = event["response"]
-        url = answer["url"]
-        if url not in files:
-            continue
-        by = next(value for name, value in answer["headers"].items() if name.lower() == "x-served-by")
-        assert (answer["status"], answer["protocol"]) == (200, PROTOCOL), (url, answer)
+    connections = collections.defaultdict(set)
+    for url, by, connection in tls_page.opened(browser, files, PROTOCOL):
         # The page itself has no route.
         assert by == url.split("/")[-2] or url.endswith("index.html") and by in ("ds1", "ds2"), (url, by)
-        assert body(browser, event) == files[url], f"{url} is not as it was sent"
-        came.add(url)
-        connections[answer["connectionId"]].add(by)
-    assert came == set(files), set(files) - came
-    print(f"{len(came)} files, over connections with so many servers each: {[len(by) for by in connections.values()]}")
-    pathlib.Path(SCREENSHOT).write_bytes(base64.b64decode(browser.call("Page.captureScreenshot")["data"]))
+        connections[connection].add(by)
+    whole = browser.evaluate(tls_page.WHOLE)
+    assert sum(whole) == EACH * len(SERVERS), f"pictures and scripts that are whole: {whole}"
+    print(f"{len(files)} files, over connections with so many servers each: {[len(by) for by in connections.values()]}")
+    tls_page.keep_picture(browser, SCREENSHOT)
 
 
 try:

@@ -22,8 +22,7 @@ counts, wrong, last = collections.Counter(), [], [0.0] * CONNECTIONS
 def connect():
     client = Client(ADDRESS, "other.example")
     client.socket.settimeout(5)
-    client.socket.sendall(client.hello())
-    client.until(client.tls.do_handshake)
+    client.shake_hands()
     return client
 
 

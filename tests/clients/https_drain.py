@@ -16,8 +16,7 @@ ADDRESS, CONNECTIONS, STOP = (sys.argv[1], int(sys.argv[2])), int(sys.argv[3]), 
 clients, first = [], []
 for number in range(CONNECTIONS):
     client = Client(ADDRESS, "www.example")
-    client.socket.sendall(client.hello())
-    client.until(client.tls.do_handshake)
+    client.shake_hands()
     first.append(client.get("/whoami")[0])
     clients.append(client)
 assert set(first) == {"ds1", "ds2"}, first

@@ -95,8 +95,7 @@ class Frames(Client):
 
     def __init__(self):
         super().__init__((HOST, PORT), "ds1.example", protocols=("h2",))
-        self.socket.sendall(self.hello())
-        self.until(self.tls.do_handshake)
+        self.shake_hands()
         assert self.tls.selected_alpn_protocol() == "h2"
         self.heard = b""
         self.say(PREFACE + frame(SETTINGS, 0, 0, b""))

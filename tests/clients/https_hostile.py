@@ -158,8 +158,7 @@ def odd_records():
 def connect(version):
     client = Client(ADDRESS, "ds1.example", version=version)
     client.socket.settimeout(HEAD_TIMEOUT + LATE)
-    client.socket.sendall(client.hello())
-    client.until(client.tls.do_handshake)
+    client.shake_hands()
     assert client.get("/whoami") == ("ds1", b"ds1\n")
     return client
 
@@ -225,8 +224,7 @@ class Good(threading.Thread):
             while not self.stops:
                 client = Client(ADDRESS, "other.example")
                 client.socket.settimeout(60)
-                client.socket.sendall(client.hello())
-                client.until(client.tls.do_handshake)
+                client.shake_hands()
                 for turn in range(30):
                     server = f"ds{turn % 3 + 1}"
                     assert client.get(f"/{server}/a") == (server, f"{server} /{server}/a\n".encode())

@@ -20,8 +20,7 @@ def ask(number):
     try:
         client = Client(ADDRESS, "other.example")
         client.socket.settimeout(60)
-        client.socket.sendall(client.hello())
-        client.until(client.tls.do_handshake)
+        client.shake_hands()
         for turn in range(REQUESTS):
             server = f"ds{(number + turn * (1 + number % 2)) % 3 + 1}"
             path = f"/{server}/{number}-{turn}"

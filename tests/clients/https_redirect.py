@@ -115,8 +115,7 @@ def slow():
 def told_by_agents():
     """Answers of the agent itself have Strict-Transport-Security as well."""
     client = Client((HOST, 443), "www.example")
-    client.socket.sendall(client.hello())
-    client.until(client.tls.do_handshake)
+    client.shake_hands()
     client.say(b"nonsense\r\n\r\n")
     said = client.until(lambda: client.tls.read(1 << 16))
     assert said.startswith(b"HTTP/1.1 400 Bad Request\r\nStrict-Transport-Security: max-age=31536000\r\n"), said

@@ -22,8 +22,7 @@ def ask(server, what):
 
 for server in ("ds1", "ds2", "ds3"):
     clients[server] = client = Client(ADDRESS, "other.example")
-    client.socket.sendall(client.hello())
-    client.until(client.tls.do_handshake)
+    client.shake_hands()
     ask(server, "before")
 print("ready", flush=True)
 while not STOP.exists():

@@ -61,8 +61,7 @@ def answered_early(client, turn):
 
 client = Client(ADDRESS, "other.example")
 client.socket.settimeout(60)
-client.socket.sendall(client.hello())
-client.until(client.tls.do_handshake)
+client.shake_hands()
 for turn in range(ROUNDS):
     for way in ("fast", "slow", "chunked", "asked"):
         for number, size in enumerate(SIZES):

@@ -7,15 +7,13 @@ pictures and scripts from the first two names. They are written to FOLDER, which
 come from its own server, byte for byte, and a picture of the page is left in SCREENSHOT.
 """
 
-import base64
 import collections
-import pathlib
 import shutil
 import sys
 import urllib.parse
 
 import tls_page
-from devtools import Browser, body
+from devtools import Browser
 
 ADDRESS = sys.argv[1]
 NAMES = {name: servers.split(",") for name, servers in (pair.split("=") for pair in sys.argv[2].split())}
@@ -38,27 +36,17 @@ def visit(browser, name, servers):
 def open_page(browser):
     hosts = list(NAMES)[:2]
     files = tls_page.write(FOLDER, PATH, [(host, "") for host in hosts], EACH)
-    browser.open(f"https://{hosts[0]}{PATH}/index.html")
-    assert not browser.named("Network.loadingFailed"), browser.named("Network.loadingFailed")
+    connections = collections.defaultdict(set)
+    for url, by, connection in tls_page.opened(browser, files, "h2"):
+        host = urllib.parse.urlsplit(url).hostname
+        assert by in NAMES[host], (url, by)
+        connections[host].add(connection)
     whole = browser.evaluate(tls_page.WHOLE)
     assert whole == [EACH, EACH], f"pictures and scripts that are whole: {whole}"
-    came, connections = set(), collections.defaultdict(set)
-    for event in browser.named("Network.responseReceived"):
-        answer = event["response"]
-        url = answer["url"]
-        if url not in files:
-            continue
-        host = urllib.parse.urlsplit(url).hostname
-        by = next(value for name, value in answer["headers"].items() if name.lower() == "x-served-by")
-        assert (answer["status"], answer["protocol"]) == (200, "h2") and by in NAMES[host], (url, by, answer)
-        assert body(browser, event) == files[url], f"{url} is not as it was sent"
-        came.add(url)
-        connections[host].add(answer["connectionId"])
-    assert came == set(files), set(files) - came
     # HTTP/2 has one connection for all requests to a host. Chromium may begin others before it knows that.
     assert all(len(connections[host]) < EACH for host in hosts), connections
-    print(f"{len(came)} files, over connections: {[len(connections[host]) for host in hosts]}")
-    pathlib.Path(SCREENSHOT).write_bytes(base64.b64decode(browser.call("Page.captureScreenshot")["data"]))
+    print(f"{len(files)} files, over connections: {[len(connections[host]) for host in hosts]}")
+    tls_page.keep_picture(browser, SCREENSHOT)
 
 
 try:

@@ -41,6 +41,10 @@ class Client:
                     raise ConnectionError("the connection has ended")
                 self.incoming.write(piece)
 
+    def shake_hands(self):
+        self.socket.sendall(self.hello())
+        self.until(self.tls.do_handshake)
+
     def say(self, text):
         self.tls.write(text)
         self.socket.sendall(self.outgoing.read())

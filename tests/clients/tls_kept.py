@@ -28,8 +28,7 @@ def connect(name):
     global begun
     client = Client(ADDRESS, name)
     client.socket.settimeout(60)
-    client.socket.sendall(client.hello())
-    client.until(client.tls.do_handshake)
+    client.shake_hands()
     begun += 1
     return client
 

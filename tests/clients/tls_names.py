@@ -102,8 +102,7 @@ def sessions():
 def by_protocol():
     """The route with `alpn` takes what offers that protocol, unless a route with a name takes it."""
     client = Client(ADDRESS, "other.example", protocols=("acme-tls/1", "http/1.1"))
-    client.socket.sendall(client.hello())
-    client.until(client.tls.do_handshake)
+    client.shake_hands()
     assert client.certificate() == "ds3", client.certificate()
     visit("ds1.example", ["ds1"], at_once, protocols=("acme-tls/1", "http/1.1"))
 

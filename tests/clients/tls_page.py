@@ -1,9 +1,12 @@
-"""Writes a page that consists of many pictures and scripts from several servers."""
+"""A page that consists of many pictures and scripts from several servers."""
 
+import base64
 import pathlib
 import random
 import struct
 import zlib
+
+from devtools import body
 
 WIDTH = 100  # pixels of a picture
 BEGIN = "<!doctype html><title>Several servers</title><script>let arrived = 0</script>\n"
@@ -52,3 +55,26 @@ def write(folder, path, sites, each):
     (folder / "index.html").write_text(page)
     files[f"https://{sites[0][0]}{path}/index.html"] = page.encode()
     return files
+
+
+def opened(browser, files, protocol):
+    """Opens the page in a browser. Returns URL, server and connection of each of its files, which are as written."""
+    browser.open(next(url for url in files if url.endswith("/index.html")))
+    assert not browser.named("Network.loadingFailed"), browser.named("Network.loadingFailed")
+    came = {}
+    for event in browser.named("Network.responseReceived"):
+        answer = event["response"]
+        url = answer["url"]
+        if url not in files:
+            continue
+        by = next(value for name, value in answer["headers"].items() if name.lower() == "x-served-by")
+        assert (answer["status"], answer["protocol"]) == (200, protocol), (url, answer)
+        assert body(browser, event) == files[url], f"{url} is not as it was sent"
+        came.setdefault(url, []).append((by, answer["connectionId"]))
+    assert came.keys() == files.keys(), files.keys() - came.keys()
+    return [(url, by, connection) for url, times in came.items() for by, connection in times]
+
+
+def keep_picture(browser, file):
+    """Writes a picture of what the browser shows to a file."""
+    pathlib.Path(file).write_bytes(base64.b64decode(browser.call("Page.captureScreenshot")["data"]))

@@ -1,12 +1,19 @@
 //! The client's side of a connection that the agent has.
 
 use std::collections::HashSet;
+use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use socket2::SockRef;
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// A client may take this long to accept the agent's last words, and may pause this long while it sends more that nobody
+/// reads.
+pub(crate) const LINGERS: Duration = Duration::from_secs(5);
 
 /// The destinations that clients may have: every cluster address and port that this node serves.
 pub type Services = HashSet<SocketAddrV4>;
@@ -51,6 +58,21 @@ pub(crate) fn end_by_reset(stream: &TcpStream) {
 pub(crate) fn end_in_order(stream: &TcpStream) {
     // This fails only if the descriptor is no socket, as in `end_by_reset`.
     let _ = SockRef::from(stream).set_linger(None);
+}
+
+/// Reads what nobody wants until the client ends its side (RFC 9112, section 9.6): a socket that is closed with data in it
+/// sends a RST, which could destroy what the client has not read yet.
+///
+/// # Errors
+/// The client breaks off, pauses for `LINGERS`, or does not end within `at_most`.
+pub(crate) async fn read_away(client: &mut TcpStream, at_most: Duration) -> io::Result<()> {
+    // The buffer is small, because very many connections may have one at once.
+    let mut nothing = [0; 4096];
+    let reading = async {
+        while timeout(LINGERS, client.read(&mut nothing)).await?? > 0 {}
+        io::Result::Ok(())
+    };
+    timeout(at_most, reading).await?
 }
 
 /// Whether a RST has ended the connection: a socket without a connection has no peer.

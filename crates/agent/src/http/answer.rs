@@ -5,15 +5,13 @@ use std::net::Shutdown;
 use std::time::Duration;
 
 use socket2::SockRef;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::asked::Protocol;
-use crate::client::end_in_order;
+use crate::client::{LINGERS, end_in_order, read_away};
 
-/// A client may take this long to accept the answer, and may pause this long while it sends more that nobody reads.
-const LINGERS: Duration = Duration::from_secs(5);
 /// A client that goes on sending has to end within this time: some send all of a body before they read.
 const LINGERS_AT_MOST: Duration = Duration::from_secs(30);
 
@@ -94,13 +92,7 @@ fn fatal(description: u8) -> [u8; 7] {
 /// is still sending has read it.
 pub(crate) async fn end(mut client: TcpStream) -> io::Result<()> {
     SockRef::from(&client).shutdown(Shutdown::Write)?;
-    // The buffer is small, because very many connections may have one at once.
-    let mut nothing = [0; 4096];
-    let reading = async {
-        while timeout(LINGERS, client.read(&mut nothing)).await?? > 0 {}
-        io::Result::Ok(())
-    };
-    timeout(LINGERS_AT_MOST, reading).await??;
+    read_away(&mut client, LINGERS_AT_MOST).await?;
     end_in_order(&client);
     Ok(())
 }

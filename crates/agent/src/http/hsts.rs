@@ -3,22 +3,20 @@
 /// The field's name.
 const NAME: &[u8] = b"Strict-Transport-Security";
 
-/// The head of a response with this value of the field, unless it has the field already: the server knows better.
-pub(crate) fn with_hsts(head: &[u8], value: Option<&str>) -> Vec<u8> {
+/// Appends the head of a response with this value of the field, unless it has the field already: the server knows better.
+pub(crate) fn append_with_hsts(to: &mut Vec<u8>, head: &[u8], value: Option<&str>) {
+    let Some(value) = value else {
+        return to.extend(head);
+    };
     let mut lines = head.split_inclusive(|&byte| byte == b'\n');
     let status = lines.next().unwrap_or_default();
-    match value.filter(|_| !lines.any(is_hsts)) {
-        None => head.to_vec(),
-        Some(value) => [
-            status,
-            NAME,
-            b": ",
-            value.as_bytes(),
-            b"\r\n",
-            &head[status.len()..],
-        ]
-        .concat(),
+    to.extend(status);
+    if !lines.any(is_hsts) {
+        for part in [NAME, b": ", value.as_bytes(), b"\r\n"] {
+            to.extend(part);
+        }
     }
+    to.extend(&head[status.len()..]);
 }
 
 /// Whether this is a line of the field.
@@ -33,9 +31,13 @@ mod tests {
     use super::*;
 
     fn told(head: &str) -> String {
-        let told = with_hsts(head.as_bytes(), Some("max-age=1"));
-        assert_eq!(with_hsts(head.as_bytes(), None), head.as_bytes());
-        String::from_utf8(told).unwrap()
+        let told = |value| {
+            let mut told = Vec::new();
+            append_with_hsts(&mut told, head.as_bytes(), value);
+            String::from_utf8(told).unwrap()
+        };
+        assert_eq!(told(None), head);
+        told(Some("max-age=1"))
     }
 
     #[test]

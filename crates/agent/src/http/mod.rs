@@ -5,5 +5,6 @@ pub(crate) mod asked;
 pub(crate) mod body;
 pub(crate) mod forwarded_head;
 pub(crate) mod hsts;
+pub(crate) mod list;
 pub(crate) mod response_head;
 pub(crate) mod verdict;

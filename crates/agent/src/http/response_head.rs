@@ -1,6 +1,7 @@
 //! The head of a response, and where the body behind it ends. No I/O.
 
 use super::body::Body;
+use super::list::lists;
 
 /// The longest head of a response, bytes.
 const LONGEST: usize = 64 << 10;
@@ -56,25 +57,24 @@ impl ResponseHead {
 
 /// Whether a server keeps its connection.
 fn is_kept(version: Option<u8>, fields: &[httparse::Header<'_>]) -> bool {
-    let named = |field: &&httparse::Header<'_>| field.name.eq_ignore_ascii_case("connection");
-    let says = |option: &[u8]| {
-        let mut options =
-            (fields.iter().filter(named)).flat_map(|field| field.value.split(|&byte| byte == b','));
-        options.any(|one| one.trim_ascii().eq_ignore_ascii_case(option))
-    };
     match version {
-        Some(1) => !says(b"close"),
-        _ => says(b"keep-alive"),
+        Some(1) => !lists(values(fields, "connection"), "close"),
+        _ => lists(values(fields, "connection"), "keep-alive"),
     }
+}
+
+/// The values of the fields with this name.
+fn values<'a>(
+    fields: &'a [httparse::Header<'_>],
+    name: &'static str,
+) -> impl DoubleEndedIterator<Item = &'a [u8]> {
+    let named = move |field: &&httparse::Header<'_>| field.name.eq_ignore_ascii_case(name);
+    fields.iter().filter(named).map(|field| field.value)
 }
 
 /// The body behind these fields.
 fn body_of(fields: &[httparse::Header<'_>]) -> Result<Body, BadResponse> {
-    let values = |name: &'static str| {
-        let named = move |field: &&httparse::Header<'_>| field.name.eq_ignore_ascii_case(name);
-        fields.iter().filter(named).map(|field| field.value)
-    };
-    if let Some(coding) = values("transfer-encoding").next_back() {
+    if let Some(coding) = values(fields, "transfer-encoding").next_back() {
         let last = coding.rsplit(|&byte| byte == b',').next();
         let is_chunked =
             last.is_some_and(|last| last.trim_ascii().eq_ignore_ascii_case(b"chunked"));
@@ -84,7 +84,7 @@ fn body_of(fields: &[httparse::Header<'_>]) -> Result<Body, BadResponse> {
             Body::UntilEnd
         });
     }
-    let mut lengths = values("content-length");
+    let mut lengths = values(fields, "content-length");
     let Some(length) = lengths.next() else {
         return Ok(Body::UntilEnd);
     };

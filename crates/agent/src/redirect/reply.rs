@@ -9,6 +9,7 @@ use baton_core::rules::Request;
 
 use crate::http::answer::Answer;
 use crate::http::asked::Asked;
+use crate::http::list::lists;
 use crate::http::verdict::{Extent, Verdict, judge};
 
 /// The port that no `https` link needs to name.
@@ -57,9 +58,7 @@ fn redirect(request: &Request, head: &[u8], body: Extent, https_port: u16) -> Op
     // A request with several such fields was refused before.
     request.headers("host").next()?;
     let host = Some(request.host()).filter(|host| is_host(host))?;
-    let is_close = |token: &[u8]| token.trim_ascii().eq_ignore_ascii_case(b"close");
-    let says_close = (request.headers("connection"))
-        .any(|tokens| tokens.split(|&byte| byte == b',').any(is_close));
+    let says_close = lists(request.headers("connection"), "close");
     // Nobody here wants a body, so nobody looks where it ends.
     let is_last = says_close || version != b"HTTP/1.1" || body != Extent::Bytes(0);
     let status = match request.method() {

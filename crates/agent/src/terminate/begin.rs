@@ -36,7 +36,7 @@ fn keepalive() -> TcpKeepalive {
 /// Serves a connection to its end. After an error it ends with a RST, so that its client takes no part of a response
 /// for all of it.
 pub(super) async fn serve(
-    client: TcpStream,
+    mut client: TcpStream,
     ends: Ends,
     services: watch::Receiver<Arc<Service>>,
     counters: &Arc<Counters>,
@@ -53,7 +53,8 @@ pub(super) async fn serve(
             return connection.that_has_come().run().await;
         }
         None => {
-            let Some((session, client_in)) = shake_hands(&client, &service, deadline).await else {
+            let Some((session, client_in)) = shake_hands(&mut client, &service, deadline).await
+            else {
                 return Ok(End::Refused);
             };
             counters.shaken.fetch_add(1, Relaxed);
@@ -62,7 +63,6 @@ pub(super) async fn serve(
                 session,
                 client_in,
                 plain: Vec::new(),
-                moves: 0,
             }
         }
     };
@@ -94,7 +94,7 @@ async fn arrived(client: &TcpStream, ends: Ends, arrivals: &Arrivals) -> Option<
 
 /// Makes the handshake. Returns the session, and what came behind the handshake; `None` if there is no session.
 pub(super) async fn shake_hands(
-    client: &TcpStream,
+    client: &mut TcpStream,
     service: &Service,
     deadline: Instant,
 ) -> Option<(Session, Vec<u8>)> {

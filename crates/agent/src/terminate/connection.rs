@@ -18,14 +18,12 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::exchange::{Exchange, Forwarded, ServerEnd};
 use super::messages::{Judgement, Moving};
 use super::server_connection::{Place, ServerStream, connect};
-use super::socket::{
-    LINGERS, STALL, end, read, read_if, read_now, reset, write, write_all, write_if,
-};
+use super::socket::{STALL, end, read, read_if, read_now, reset, write, write_all, write_if};
 use super::state::State;
 use super::{Counters, Service};
-use crate::client::Ends;
+use crate::client::{Ends, LINGERS};
 use crate::http::answer::Answer;
-use crate::http::hsts::with_hsts;
+use crate::http::hsts::append_with_hsts;
 
 /// No more is read of one side while this many bytes of it wait for the other side. It holds the longest head.
 const ROOM: usize = 128 << 10;
@@ -33,7 +31,7 @@ const ROOM: usize = 128 << 10;
 const MOST_TAKEN: usize = 512 << 10;
 /// A connection tries at most this often to move with a request, as when its client does not pause. Then the request is
 /// relayed.
-const MOVES: u8 = 4;
+const TRIES: u8 = 4;
 /// The time between two tries to move.
 const STAYS: Duration = Duration::from_millis(10);
 
@@ -56,6 +54,8 @@ pub(super) struct Connection<'a> {
     leave: watch::Receiver<()>,
     /// Whether it is known that the next request is for the server here.
     is_judged: bool,
+    /// How often the connection has tried to move with its next request.
+    tries: u8,
     ends: Ends,
     state: State,
     client: TcpStream,
@@ -112,6 +112,7 @@ impl<'a> Connection<'a> {
         Self {
             leave,
             is_judged: false,
+            tries: 0,
             services,
             counters,
             ends,
@@ -198,7 +199,7 @@ impl<'a> Connection<'a> {
                             None => return Ok(End::Moved),
                             Some(stays) => self = stays,
                         }
-                        self.state.moves = 0;
+                        self.tries = 0;
                     }
                 }
                 Event::TooLate if self.state.plain.is_empty() => return self.end().await,
@@ -319,13 +320,13 @@ impl<'a> Connection<'a> {
     /// Whether the connection can move with the request that was read. Otherwise the request is relayed.
     fn can_move(&self) -> bool {
         let come = self.state.plain.len();
-        self.state.moves < MOVES && come < MOST_TAKEN && !self.exchange.is_busy_sending(come)
+        self.tries < TRIES && come < MOST_TAKEN && !self.exchange.is_busy_sending(come)
     }
 
     /// The next request goes to this server.
     fn accept(&mut self, place: Place) {
         self.exchange.accept();
-        self.state.moves = 0;
+        self.tries = 0;
         self.is_accepted = true;
         self.repeatable.clear();
         if replace(&mut self.place, place) != place {
@@ -348,7 +349,7 @@ impl<'a> Connection<'a> {
         self.read_what_came()?;
         // The client must have heard that all it has sent has come: the next socket does not know it.
         SockRef::from(&self.client).set_tcp_quickack(true)?;
-        self.state.moves = self.state.moves.saturating_add(1);
+        self.tries = self.tries.saturating_add(1);
         let packed = self.state.pack();
         let moving = Moving {
             ends: self.ends,
@@ -448,15 +449,16 @@ impl<'a> Connection<'a> {
     /// Ends the session with the alert that says what is wrong with its records.
     async fn alert(mut self, error: io::Error) -> io::Result<End> {
         write_all(&self.client, &mut self.client_out).await?;
-        end(&self.client).await;
+        end(&mut self.client).await;
         Err(error)
     }
 
     /// Gives the agent's own answer, and ends the connection.
     async fn answer(mut self, answer: Answer) -> io::Result<End> {
         self.counters.answered.fetch_add(1, Relaxed);
-        let response = answer.response();
-        let response = with_hsts(response.as_bytes(), self.services.borrow().hsts());
+        let mut response = Vec::new();
+        let hsts = self.services.borrow().hsts.clone();
+        append_with_hsts(&mut response, answer.response().as_bytes(), hsts.as_deref());
         let sent = (self.state.session).send(&response, &mut self.client_out);
         sent.map_err(io::Error::other)?;
         self.end().await
@@ -468,7 +470,7 @@ impl<'a> Connection<'a> {
         self.state.session.close(&mut self.client_out);
         // A client that has gone has all that it has asked for.
         if write_all(&self.client, &mut self.client_out).await.is_ok() {
-            end(&self.client).await;
+            end(&mut self.client).await;
         }
         Ok(End::Regular)
     }

@@ -11,7 +11,7 @@ use crate::http::answer::Answer;
 use crate::http::asked::Asked;
 use crate::http::body::{BadBody, Body};
 use crate::http::forwarded_head::for_server;
-use crate::http::hsts::with_hsts;
+use crate::http::hsts::append_with_hsts;
 use crate::http::response_head::{BadResponse, ResponseHead};
 use crate::http::verdict::{Extent, Verdict, judge};
 
@@ -181,7 +181,7 @@ impl Exchange {
                 };
                 let hsts = hsts.filter(|_| head.status >= 200);
                 self.is_last |= !head.is_kept && head.status >= 200;
-                to_client.extend(with_hsts(&from_server[..head.length], hsts));
+                append_with_hsts(to_client, &from_server[..head.length], hsts);
                 from_server.drain(..head.length);
                 match head.status {
                     101 => self.way = Way::Tunnel,

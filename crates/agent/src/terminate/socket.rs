@@ -10,15 +10,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, In
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::client::{end_in_order, has_ended};
+use crate::client::{LINGERS, end_in_order, has_ended, read_away};
 
 /// Most bytes of one read.
 pub(super) const PIECE: usize = 32 << 10;
 /// A client that takes nothing for this long is let go, as nginx does (`send_timeout`).
 pub(super) const STALL: Duration = Duration::from_secs(60);
-
-/// A client may take this long to end its side once the agent has ended its own.
-pub(super) const LINGERS: Duration = Duration::from_secs(5);
 
 /// Appends what has come, at most `PIECE` bytes. 0: the other side has ended.
 pub(super) async fn read(stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
@@ -88,21 +85,12 @@ pub(super) async fn write_if(
 }
 
 /// Ends a connection in order, when all that was written has gone.
-pub(super) async fn end(stream: &TcpStream) {
-    end_in_order(stream);
-    if SockRef::from(stream).shutdown(Shutdown::Write).is_err() {
-        // The client has gone.
-        return;
+pub(super) async fn end(client: &mut TcpStream) {
+    end_in_order(client);
+    if SockRef::from(&*client).shutdown(Shutdown::Write).is_ok() {
+        // A client that does not end has had its time.
+        let _ = read_away(client, LINGERS).await;
     }
-    // A socket that is closed with data in it would send a RST, which could destroy what was written.
-    let reading_away = async {
-        let mut nothing = Vec::new();
-        while matches!(read(stream, &mut nothing).await, Ok(1..)) {
-            nothing.clear();
-        }
-    };
-    // A client that does not end has had its time.
-    let _ = timeout(LINGERS, reading_away).await;
 }
 
 /// Waits until a RST has ended the connection.

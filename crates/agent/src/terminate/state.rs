@@ -14,8 +14,6 @@ pub(super) struct State {
     pub client_in: Vec<u8>,
     /// Data of the client for which it is too early, or which goes elsewhere.
     pub plain: Vec<u8>,
-    /// How often the connection has moved since the last request that a server got.
-    pub moves: u8,
 }
 
 /// These bytes are no state.
@@ -39,12 +37,11 @@ impl fmt::Display for BadState {
 impl std::error::Error for BadState {}
 
 impl State {
-    /// The state as bytes: how often it moved, then session and data, each behind its length, and the records.
+    /// The state as bytes: session and data, each behind its length, and the records.
     pub fn pack(self) -> Secret {
         let session = self.session.export();
         let room = 16 + session.len() + self.plain.len() + self.client_in.len();
         let mut bytes = Zeroizing::new(Vec::with_capacity(room));
-        bytes.push(self.moves);
         for part in [&session[..], &self.plain] {
             // No part is near 4 GiB: `ROOM` bounds data, and a session is some hundred bytes.
             bytes.extend((part.len() as u32).to_be_bytes());
@@ -56,14 +53,12 @@ impl State {
 
     /// The state that was packed.
     pub fn unpack(bytes: &[u8]) -> Result<Self, BadState> {
-        let (moves, rest) = bytes.split_first().ok_or(BadState::Short)?;
-        let (session, rest) = part(rest).ok_or(BadState::Short)?;
+        let (session, rest) = part(bytes).ok_or(BadState::Short)?;
         let (plain, client_in) = part(rest).ok_or(BadState::Short)?;
         Ok(Self {
             session: Session::import(session).map_err(BadState::Session)?,
             client_in: client_in.to_vec(),
             plain: plain.to_vec(),
-            moves: *moves,
         })
     }
 }

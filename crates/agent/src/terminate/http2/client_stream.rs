@@ -12,10 +12,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use super::super::socket::LINGERS;
 use super::super::socket::{PIECE, STALL};
 use super::super::state::State;
-use crate::client::end_in_order;
+use crate::client::{LINGERS, end_in_order};
 
 /// Nothing more is encrypted while this many bytes of records wait for the client.
 const ROOM: usize = 64 << 10;

@@ -36,10 +36,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 use self::client_stream::ClientStream;
 use self::streams::Streams;
 use super::connection::End;
-use super::socket::LINGERS;
 use super::state::State;
 use super::{Counters, Service};
-use crate::client::Ends;
+use crate::client::{Ends, LINGERS};
 use crate::http::verdict::LONGEST;
 
 /// The name of the protocol (RFC 7301).

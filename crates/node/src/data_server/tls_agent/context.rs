@@ -56,6 +56,10 @@ impl AgentContext {
         *locked(&self.asks) = asks;
     }
 
+    fn asking(&self, next: Ipv4Addr) -> Option<Ask> {
+        locked(&self.asks).get(&next).cloned()
+    }
+
     /// Has a connection move. Returns whether it has left its socket.
     pub async fn move_to(
         &self,
@@ -63,8 +67,7 @@ impl AgentContext {
         moving: &Moving,
         left: &mut watch::Receiver<bool>,
     ) -> bool {
-        let ask = locked(&self.asks).get(&next).cloned();
-        match (self.mover.get(), self.judge.slot(next), ask) {
+        match (self.mover.get(), self.judge.slot(next), self.asking(next)) {
             (Some(mover), Some(slot), Some(ask)) => mover.move_to(slot, &ask, moving, left).await,
             _ => false,
         }
@@ -72,8 +75,7 @@ impl AgentContext {
 
     /// Relays requests of the agent to another data server, until one of them ends.
     pub async fn relay(&self, agent: UnixStream, next: Ipv4Addr, ends: Ends) {
-        let ask = locked(&self.asks).get(&next).cloned();
-        let Some(ask) = ask else {
+        let Some(ask) = self.asking(next) else {
             return;
         };
         if let Err(error) = relay(agent, ends, &ask).await {

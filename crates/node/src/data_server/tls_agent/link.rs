@@ -176,10 +176,9 @@ async fn hear(shared: &Arc<Shared>, message: FromAgent) {
         FromAgent::Judge(number, ends, head) => {
             let known = shared.context.judge.judge_now(ends, &head);
             // Only a request waits for somebody who can answer it.
-            let known = known.or(head.is_empty().then_some(Judgement::Nobody));
-            if let Some(judgement) = known
-                && (head.is_empty() || judgement != Judgement::Nobody)
-            {
+            let waits = !head.is_empty() && matches!(known, None | Some(Judgement::Nobody));
+            if !waits {
+                let judgement = known.unwrap_or(Judgement::Nobody);
                 let _ = shared.to.send(ToAgent::Judged(number, judgement)).await;
                 return;
             }

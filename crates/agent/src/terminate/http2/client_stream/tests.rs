@@ -51,7 +51,6 @@ async fn connect<T: Send + 'static>(
         session,
         client_in,
         plain: Vec::new(),
-        moves: 0,
     };
     (ClientStream::new(socket, state), thread)
 }
