@@ -11,6 +11,7 @@
 mod bad_request;
 mod client_hello;
 mod condition;
+mod expression;
 mod framing;
 mod header;
 mod request;
@@ -19,18 +20,21 @@ mod target;
 pub use bad_request::BadRequest;
 pub use client_hello::ClientHello;
 pub use condition::{Conditions, Matcher};
+pub use expression::Expression;
 pub use framing::{Body, head_length};
 pub use request::Request;
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
+use serde::{Deserialize, Serialize};
+
 use crate::routes::{Host, Route};
 
 /// The routes of every service, in the order in which they are asked.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Rules(BTreeMap<u16, Vec<Rule>>);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Rule {
     host: Pattern,
     path: Vec<u8>,
@@ -40,7 +44,7 @@ struct Rule {
 
 /// An owned [`Host`] in lower case. Patterns are ordered from the least specific to the most; two that cover the
 /// same name are never equally specific.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Pattern {
     Any,
     Below { length: usize, name: String },

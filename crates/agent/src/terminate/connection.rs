@@ -16,9 +16,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::exchange::{Exchange, Forwarded, ServerEnd};
-use super::messages::{Judgement, Moving};
+use super::judge::Judgement;
+use super::messages::Moving;
 use super::server_connection::{Place, ServerStream, connect};
-use super::socket::{STALL, end, read, read_if, read_now, reset, write, write_all, write_if};
+use super::socket::{STALL, end, read, read_if, read_now, reset, write_all, write_if};
 use super::state::State;
 use super::{Counters, Service};
 use crate::client::{Ends, LINGERS};
@@ -194,7 +195,7 @@ impl<'a> Connection<'a> {
                     self.to_server.clear();
                 }
                 Event::Leave => {
-                    if let Judgement::Elsewhere(next) = self.judge(0).await {
+                    if let Judgement::Elsewhere(next) = self.judge_idle() {
                         match self.leave(next).await? {
                             None => return Ok(End::Moved),
                             Some(stays) => self = stays,
@@ -307,13 +308,20 @@ impl<'a> Connection<'a> {
         self.server.is_some()
     }
 
-    /// Finds out which data server is to answer the request whose head has this many bytes; 0: which is to have the
-    /// connection while it has none.
+    /// Finds out which data server is to answer the request whose head has this many bytes.
     async fn judge(&self, head: usize) -> Judgement {
-        let daemon = self.services.borrow().judge.clone();
-        match daemon {
+        let service = self.services.borrow().clone();
+        match &service.cluster {
             None => Judgement::Here,
-            Some(daemon) => daemon.judge(self.ends, &self.state.plain[..head]).await,
+            Some(cluster) => (cluster.judge.request(self.ends, &self.state.plain[..head])).await,
+        }
+    }
+
+    /// Finds out which data server is to have the connection while it has no request.
+    fn judge_idle(&self) -> Judgement {
+        match &self.services.borrow().cluster {
+            None => Judgement::Here,
+            Some(cluster) => cluster.judge.connection(self.ends),
         }
     }
 
@@ -342,7 +350,8 @@ impl<'a> Connection<'a> {
     /// Has the connection move to another data server, with the request that it has read. Returns the connection if it
     /// stays, because more of its client has come, or the other data server cannot take it.
     async fn leave(mut self, next: Ipv4Addr) -> io::Result<Option<Self>> {
-        let Some(daemon) = self.services.borrow().judge.clone() else {
+        let service = self.services.borrow().clone();
+        let Some(cluster) = &service.cluster else {
             return Ok(Some(self));
         };
         write_all(&self.client, &mut self.client_out).await?;
@@ -355,7 +364,7 @@ impl<'a> Connection<'a> {
             ends: self.ends,
             state: packed.clone(),
         };
-        if daemon.move_to(next, moving, reset(&self.client)).await {
+        if (cluster.daemon.move_to(next, moving, reset(&self.client))).await {
             return Ok(None);
         }
         self.counters.stayed.fetch_add(1, Relaxed);
@@ -400,27 +409,36 @@ impl<'a> Connection<'a> {
         let waiting = state.client_in.len() + state.plain.len() + self.to_server.len();
         let is_heard = !self.client_has_ended && waiting < ROOM;
         let is_at_rest = self.exchange.is_idle() && waiting + self.client_out.len() == 0;
-        let client = &self.client;
+        let (mut from_client, mut to_client) = self.client.split();
         let (from, to) = self.server.as_mut().map(|(from, to)| (from, to)).unzip();
         let deadline = self.deadline;
         let stalls = match self.client_out.is_empty() {
             true => None,
             false => Some(*self.stalls.get_or_insert_with(|| Instant::now() + STALL)),
         };
-        tokio::select! {
-            read = read(client, &mut state.client_in), if is_heard => Event::ClientSent(read),
-            written = write(client, &self.client_out), if !self.client_out.is_empty() => {
-                Event::ClientTook(written)
+        let come = async {
+            tokio::select! {
+                read = read(&mut from_client, &mut state.client_in), if is_heard => {
+                    Event::ClientSent(read)
+                }
+                read = read_if(from, &mut self.from_server), if self.client_out.len() < ROOM => {
+                    Event::ServerSent(read)
+                }
+                () = until(stalls) => Event::ClientTook(Err(io::ErrorKind::TimedOut.into())),
+                () = until(deadline) => Event::TooLate,
+                Ok(()) = self.leave.changed(), if is_at_rest => Event::Leave,
             }
-            () = until(stalls) => Event::ClientTook(Err(io::ErrorKind::TimedOut.into())),
-            read = read_if(from, &mut self.from_server), if self.client_out.len() < ROOM => {
-                Event::ServerSent(read)
+        };
+        // What can be written needs no waiting, and so neither timers nor reads that find nothing.
+        tokio::select! {
+            biased;
+            written = to_client.write(&self.client_out), if !self.client_out.is_empty() => {
+                Event::ClientTook(written)
             }
             written = write_if(to, &self.to_server), if !self.to_server.is_empty() => {
                 Event::ServerTook(written)
             }
-            () = until(deadline) => Event::TooLate,
-            Ok(()) = self.leave.changed(), if is_at_rest => Event::Leave,
+            event = come => event,
         }
     }
 

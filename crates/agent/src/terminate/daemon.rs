@@ -1,7 +1,7 @@
 //! The daemon of this data server, as the connections of the process know it.
 //!
-//! The process connects to the daemon's socket, and connects again when a daemon that has died is back. Questions that
-//! no daemon has answered wait until then.
+//! The process connects to the daemon's socket, and connects again when a daemon that has died is back. What needs a
+//! daemon waits until then.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,40 +20,42 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::framed::Framed;
-use super::messages::{FromAgent, Judgement, Moving, ToAgent, receive, send};
+use super::messages::{FromAgent, Moving, ToAgent, receive, send};
 use crate::client::Ends;
 
 /// The time between two tries to connect to the daemon.
 const AGAIN: Duration = Duration::from_millis(50);
-/// A request waits this long for a daemon that judges it.
+/// A request for another data server waits this long for a daemon.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How many messages may wait to be sent.
 const WAITING: usize = 1024;
 
-/// The handle with which connections ask the daemon.
+/// The handle with which connections reach the daemon.
 #[derive(Clone)]
 pub(super) struct Daemon(Arc<Shared>);
 
 struct Shared {
     socket: PathBuf,
-    messages: mpsc::Sender<FromAgent>,
-    /// Who waits for the answer to which question.
-    asked: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
+    messages: mpsc::Sender<Waiting>,
+    /// Who waits to hear that a connection does not move, by the number of the question.
+    asked: Mutex<HashMap<u64, oneshot::Sender<()>>>,
     next: AtomicU64,
-    /// Whether there is a connection to a daemon, and which it is.
-    connected: watch::Sender<u64>,
+    /// The connection to a daemon, by number. `None`: there is no daemon.
+    connected: watch::Sender<Option<u64>>,
 }
 
-enum Answer {
-    Judged(Judgement),
-    Stays,
+/// A message that waits to be sent.
+struct Waiting {
+    message: FromAgent,
+    /// It is for nobody but the daemon of this connection. Who has sent it gives up when that has died.
+    only_for: Option<u64>,
 }
 
 /// A question under way. It is forgotten when this is dropped.
 struct Asking<'a> {
     shared: &'a Shared,
     number: u64,
-    answer: oneshot::Receiver<Answer>,
+    stays: oneshot::Receiver<()>,
 }
 
 impl Drop for Asking<'_> {
@@ -65,25 +67,32 @@ impl Drop for Asking<'_> {
 impl Shared {
     fn asking(&self) -> Asking<'_> {
         let number = self.next.fetch_add(1, Relaxed);
-        let (sender, answer) = oneshot::channel();
+        let (sender, stays) = oneshot::channel();
         locked(&self.asked).insert(number, sender);
         Asking {
             shared: self,
             number,
-            answer,
+            stays,
         }
     }
 
-    /// Waits until there is a connection to another daemon than the one that was connected `before`.
-    async fn another(&self, before: u64) {
+    /// Waits until there is a daemon. Returns the number of the connection to it; `None` if it takes too long.
+    async fn present(&self) -> Option<u64> {
         let mut connected = self.connected.subscribe();
-        // The sender lives as long as this.
-        let _ = connected.wait_for(|now| *now != before).await;
+        let present = connected.wait_for(Option::is_some);
+        *timeout(PATIENCE, present).await.ok()?.ok()?
     }
 
-    async fn say(&self, message: FromAgent) {
+    /// Waits until the connection with this number has ended.
+    async fn gone(&self, connection: u64) {
+        let mut connected = self.connected.subscribe();
+        // The sender lives as long as this.
+        let _ = connected.wait_for(|now| *now != Some(connection)).await;
+    }
+
+    async fn say(&self, message: FromAgent, only_for: Option<u64>) {
         // The receiver lives as long as the process.
-        let _ = self.messages.send(message).await;
+        let _ = self.messages.send(Waiting { message, only_for }).await;
     }
 }
 
@@ -102,7 +111,7 @@ impl Daemon {
             messages,
             asked: Mutex::default(),
             next: AtomicU64::new(1),
-            connected: watch::Sender::new(0),
+            connected: watch::Sender::default(),
         });
         let link = Link {
             build,
@@ -116,44 +125,27 @@ impl Daemon {
 
     /// Says something that is no question.
     pub async fn say(&self, message: FromAgent) {
-        self.0.say(message).await;
+        self.0.say(message, None).await;
     }
 
     /// Says something that may as well be lost, as it is while there is no daemon.
     pub fn tell(&self, message: FromAgent) {
         if self.0.messages.capacity() > WAITING / 2 {
             // There is room, unless somebody else has just taken it.
-            let _ = self.0.messages.try_send(message);
+            let _ = self.0.messages.try_send(Waiting {
+                message,
+                only_for: None,
+            });
         }
     }
 
-    /// Asks which data server is to answer the request with this head. Without a daemon the request waits for one.
-    pub async fn judge(&self, ends: Ends, head: &[u8]) -> Judgement {
-        let judging = async {
-            loop {
-                let before = *self.0.connected.borrow();
-                let mut asking = self.0.asking();
-                let question = FromAgent::Judge(asking.number, ends, head.to_vec());
-                self.0.say(question).await;
-                tokio::select! {
-                    answer = &mut asking.answer => if let Ok(Answer::Judged(judgement)) = answer {
-                        return judgement;
-                    },
-                    // The daemon that was asked has died: the next one is asked.
-                    () = self.0.another(before) => (),
-                }
-            }
-        };
-        timeout(PATIENCE, judging)
-            .await
-            .unwrap_or(Judgement::Nobody)
-    }
-
-    /// Opens the way to another data server's agent, for requests of this client's connection.
+    /// Opens the way to another data server's agent, for requests of this client's connection. Without a daemon they wait
+    /// for one.
     ///
     /// # Errors
-    /// There is no daemon. If the other agent cannot be reached, the connection ends.
+    /// No daemon has come. If the other agent cannot be reached, the connection ends.
     pub async fn relay(&self, next: Ipv4Addr, ends: Ends) -> io::Result<Framed<UnixStream>> {
+        self.0.present().await;
         self.relaying(FromAgent::Relay(next, ends)).await
     }
 
@@ -171,27 +163,31 @@ impl Daemon {
         Ok(Framed::new(stream))
     }
 
-    /// Has a connection move. `left` ends when its socket has ended. Returns whether it has left.
+    /// Has a connection move. `left` ends when its socket has ended. Without a daemon the connection waits for one. Returns
+    /// whether it has left.
     pub async fn move_to(
         &self,
         next: Ipv4Addr,
         moving: Moving,
         left: impl Future<Output = ()>,
     ) -> bool {
+        let Some(daemon) = self.0.present().await else {
+            return false;
+        };
         let mut asking = self.0.asking();
         let number = asking.number;
-        self.0.say(FromAgent::Move(number, next, moving)).await;
-        let before = *self.0.connected.borrow();
+        let message = FromAgent::Move(number, next, moving);
+        self.0.say(message, Some(daemon)).await;
         let mut left = pin!(left);
         tokio::select! {
             biased;
             () = &mut left => {
-                self.0.say(FromAgent::Left(number)).await;
+                self.0.say(FromAgent::Left(number), Some(daemon)).await;
                 return true;
             }
-            _ = &mut asking.answer => (),
+            _ = &mut asking.stays => (),
             // A daemon that has died may have moved it.
-            () = self.0.another(before) => (),
+            () = self.0.gone(daemon) => (),
             () = sleep(PATIENCE) => (),
         }
         // It may have left in the last moment.
@@ -210,10 +206,10 @@ struct Link {
 
 impl Link {
     /// Connects, again and again, for as long as the process lives.
-    async fn run(self, mut waiting: mpsc::Receiver<FromAgent>) {
-        loop {
+    async fn run(self, mut waiting: mpsc::Receiver<Waiting>) {
+        for connection in 1.. {
             if let Ok(stream) = UnixStream::connect(&self.shared.socket).await {
-                self.shared.connected.send_modify(|count| *count += 1);
+                self.shared.connected.send_replace(Some(connection));
                 let (mut from, to) = stream.into_split();
                 let hearing = async {
                     while let Ok(Some(message)) = receive(&mut from).await {
@@ -222,8 +218,9 @@ impl Link {
                 };
                 tokio::select! {
                     () = hearing => (),
-                    _ = self.speak(to, &mut waiting) => (),
+                    _ = self.speak(connection, to, &mut waiting) => (),
                 }
+                self.shared.connected.send_replace(None);
             }
             sleep(AGAIN).await;
         }
@@ -231,8 +228,9 @@ impl Link {
 
     async fn speak(
         &self,
+        connection: u64,
         mut to: OwnedWriteHalf,
-        waiting: &mut mpsc::Receiver<FromAgent>,
+        waiting: &mut mpsc::Receiver<Waiting>,
     ) -> io::Result<()> {
         send(&mut to, &FromAgent::Hello(self.build.clone())).await?;
         let mut keys = self.ticket_keys.clone();
@@ -241,7 +239,12 @@ impl Link {
             let message = tokio::select! {
                 biased;
                 Ok(()) = keys.changed() => FromAgent::TicketKeys(keys.borrow_and_update().clone()),
-                Some(message) = waiting.recv() => message,
+                Some(Waiting { message, only_for }) = waiting.recv() => {
+                    if only_for.is_some_and(|only| only != connection) {
+                        continue;
+                    }
+                    message
+                }
                 else => return Ok(()),
             };
             send(&mut to, &message).await?;
@@ -249,16 +252,16 @@ impl Link {
     }
 
     fn hear(&self, message: ToAgent) {
-        let (number, answer) = match message {
-            ToAgent::Judged(number, judgement) => (number, Answer::Judged(judgement)),
-            ToAgent::Stays(number) => (number, Answer::Stays),
+        match message {
+            ToAgent::Stays(number) => {
+                let asked = locked(&self.shared.asked).remove(&number);
+                if let Some(asked) = asked {
+                    // Who has asked may have ended.
+                    let _ = asked.send(());
+                }
+            }
             // The receiver lives as long as the process.
-            other => return drop(self.told.send(other)),
-        };
-        let asked = locked(&self.shared.asked).remove(&number);
-        if let Some(asked) = asked {
-            // Who has asked may have ended.
-            let _ = asked.send(answer);
+            other => drop(self.told.send(other)),
         }
     }
 }

@@ -4,16 +4,18 @@
 //!  length of the rest: 4 bytes, big-endian | kind: 1 | number of the question: 8 | content
 //! ```
 //!
-//! Reports and counters are JSON. What holds requests or secrets is in bytes, and is overwritten when it is dropped.
+//! Reports, counters and rules are JSON. What holds requests or secrets is in bytes, and is overwritten when it is dropped.
 
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 
 use baton_tls::{PemFile, TicketKeyRing};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use zeroize::Zeroizing;
 
+use super::judge::{PoolChoices, RequestRules};
 use super::order;
 use super::settings::{Report, Settings};
 use crate::client::Ends;
@@ -31,8 +33,6 @@ pub enum ToAgent {
     End,
     /// Connections without a request are to leave this data server, which drains.
     Leave,
-    /// The answer to [`FromAgent::Judge`].
-    Judged(u64, Judgement),
     /// Another data server's agent has a connection move here. The answer is [`FromAgent::Taken`].
     Take(u64, Moving),
     /// Has this connection come, which another data server's agent has move here? The answer is [`FromAgent::Taken`], when
@@ -46,6 +46,10 @@ pub enum ToAgent {
     Relay(u64, Ends),
     /// The keys of session tickets that the daemon knows. It says so first, and whenever they change.
     TicketKeys(TicketKeyRing),
+    /// Requests are judged by these rules. The daemon says so as soon as it knows, and whenever they change.
+    Rules(Arc<RequestRules>),
+    /// Requests of this pool choose among these data servers. The daemon says so of each pool, and whenever they change.
+    Choices(u16, Arc<PoolChoices>),
 }
 
 /// What the process says.
@@ -57,9 +61,6 @@ pub enum FromAgent {
     Report(Report),
     /// The counters of the process, with their metrics' labels.
     Counted(Vec<(String, u64)>),
-    /// Which data server is to answer the request with this head, to the service at this address, from this client?
-    /// Without a head: which is to have the connection?
-    Judge(u64, Ends, Vec<u8>),
     /// The connection is to move to this data server.
     Move(u64, Ipv4Addr, Moving),
     /// The connection has left its socket, on the way to the other data server.
@@ -74,17 +75,6 @@ pub enum FromAgent {
     /// The keys of session tickets that the process knows. It says so after [`FromAgent::Hello`], and whenever they
     /// change.
     TicketKeys(TicketKeyRing),
-}
-
-/// Which data server is to answer a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judgement {
-    /// This one.
-    Here,
-    /// Another one, at this address.
-    Elsewhere(Ipv4Addr),
-    /// None can.
-    Nobody,
 }
 
 /// A connection that moves, with all that its next agent needs.
@@ -182,17 +172,6 @@ impl Message for ToAgent {
             }
             Self::End => (7, 0),
             Self::Leave => (8, 0),
-            Self::Judged(number, judgement) => {
-                match judgement {
-                    Judgement::Here => content.push(0),
-                    Judgement::Elsewhere(next) => {
-                        content.push(1);
-                        content.extend(next.octets());
-                    }
-                    Judgement::Nobody => content.push(2),
-                }
-                (1, *number)
-            }
             Self::Take(number, moving) => {
                 moving.write(content);
                 (2, *number)
@@ -210,6 +189,16 @@ impl Message for ToAgent {
                 ring.write_to(content);
                 (6, 0)
             }
+            Self::Rules(rules) => {
+                json(&**rules, content);
+                (9, 0)
+            }
+            Self::Choices(pool, choices) => {
+                content.extend(pool.to_be_bytes());
+                content.extend(choices.policy.to_be_bytes());
+                content.extend(choices.slots.iter().flat_map(|slot| slot.to_be_bytes()));
+                (10, 0)
+            }
         }
     }
 
@@ -221,16 +210,23 @@ impl Message for ToAgent {
             }
             (7, []) => Self::End,
             (8, []) => Self::Leave,
-            (1, [0]) => Self::Judged(number, Judgement::Here),
-            (1, [1, a, b, c, d]) => {
-                Self::Judged(number, Judgement::Elsewhere(Ipv4Addr::new(*a, *b, *c, *d)))
-            }
-            (1, [2]) => Self::Judged(number, Judgement::Nobody),
             (2, _) => Self::Take(number, Moving::from_bytes(content)?),
             (3, []) => Self::Stays(number),
             (4, mut ends) => Self::Await(number, read_ends(&mut ends)?),
             (5, mut ends) => Self::Relay(number, read_ends(&mut ends)?),
             (6, ring) => Self::TicketKeys(TicketKeyRing::read(ring)?),
+            (9, rules) => Self::Rules(Arc::new(serde_json::from_slice(rules).ok()?)),
+            (10, [a, b, policy @ ..]) => {
+                let (policy, slots) = policy.split_first_chunk()?;
+                let (slots, []) = slots.as_chunks() else {
+                    return None;
+                };
+                let choices = PoolChoices {
+                    policy: u32::from_be_bytes(*policy),
+                    slots: slots.iter().map(|slot| u16::from_be_bytes(*slot)).collect(),
+                };
+                Self::Choices(u16::from_be_bytes([*a, *b]), Arc::new(choices))
+            }
             _ => return None,
         })
     }
@@ -245,11 +241,6 @@ impl Message for FromAgent {
             Self::Report(report) => {
                 json(report, content);
                 (0, 0)
-            }
-            Self::Judge(number, ends, head) => {
-                write_ends(content, ends);
-                content.extend(head);
-                (1, *number)
             }
             Self::Move(number, next, moving) => {
                 content.extend(next.octets());
@@ -282,10 +273,9 @@ impl Message for FromAgent {
         }
     }
 
-    fn decode(kind: u8, number: u64, mut content: &[u8]) -> Option<Self> {
+    fn decode(kind: u8, number: u64, content: &[u8]) -> Option<Self> {
         Some(match (kind, content) {
             (0, _) => Self::Report(serde_json::from_slice(content).ok()?),
-            (1, _) => Self::Judge(number, read_ends(&mut content)?, content.to_vec()),
             (2, [a, b, c, d, rest @ ..]) => {
                 let next = Ipv4Addr::new(*a, *b, *c, *d);
                 Self::Move(number, next, Moving::from_bytes(rest)?)
@@ -370,6 +360,13 @@ mod tests {
         }
     }
 
+    fn choices() -> Arc<PoolChoices> {
+        Arc::new(PoolChoices {
+            policy: 2,
+            slots: vec![1, 2, 300],
+        })
+    }
+
     fn ticket_keys() -> TicketKeyRing {
         let mut ring = TicketKeyRing::default();
         assert!(ring.renew(0) && ring.renew(1 << 15));
@@ -394,7 +391,6 @@ mod tests {
             FromAgent::Hello("build".into()),
             FromAgent::Report(Report::Refused { why: "a".into() }),
             FromAgent::Counted(vec![("a".into(), 1)]),
-            FromAgent::Judge(1, ends(), b"GET / HTTP/1.1\r\n\r\n".to_vec()),
             FromAgent::Move(2, next, moving()),
             FromAgent::Left(u64::MAX),
             FromAgent::Taken(4, true),
@@ -411,9 +407,15 @@ mod tests {
             ToAgent::Serve(Settings::default(), Vec::new()),
             ToAgent::End,
             ToAgent::Leave,
-            ToAgent::Judged(1, Judgement::Here),
-            ToAgent::Judged(2, Judgement::Elsewhere(next)),
-            ToAgent::Judged(3, Judgement::Nobody),
+            ToAgent::Rules(Arc::default()),
+            ToAgent::Choices(300, choices()),
+            ToAgent::Choices(
+                1,
+                Arc::new(PoolChoices {
+                    policy: 0,
+                    slots: Vec::new(),
+                }),
+            ),
             ToAgent::Take(4, moving()),
             ToAgent::Await(5, ends()),
             ToAgent::Stays(6),
@@ -429,15 +431,15 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_message_is_refused() {
-        let whole = frame(&ToAgent::Judged(1, Judgement::Here));
-        assert_eq!(received::<ToAgent>(b"").await.unwrap().len(), 0);
+        let whole = frame(&FromAgent::Taken(1, true));
+        assert_eq!(received::<FromAgent>(b"").await.unwrap().len(), 0);
         for cut in 4..whole.len() {
-            assert!(received::<ToAgent>(&whole[..cut]).await.is_err(), "{cut}");
+            assert!(received::<FromAgent>(&whole[..cut]).await.is_err(), "{cut}");
         }
         for (place, value) in [(0, 1), (3, 0), (4, 99), (13, 9)] {
             let mut bytes = whole.to_vec();
             bytes[place] = value;
-            assert!(received::<ToAgent>(&bytes).await.is_err(), "{place}");
+            assert!(received::<FromAgent>(&bytes).await.is_err(), "{place}");
         }
     }
 

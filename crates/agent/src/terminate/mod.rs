@@ -15,6 +15,7 @@ mod daemon;
 mod exchange;
 mod framed;
 mod http2;
+pub mod judge;
 mod kinds;
 mod listeners;
 pub mod messages;
@@ -39,6 +40,7 @@ use self::arrivals::Arrivals;
 use self::begin::serve;
 use self::connection::End;
 use self::daemon::Daemon;
+use self::judge::Judge;
 use self::kinds::Kinds;
 use crate::client::Ends;
 
@@ -84,8 +86,8 @@ pub(crate) struct Service {
     pub mark: u32,
     /// The longest time that a handshake, or the head of a request, may take.
     pub head_timeout: Duration,
-    /// The daemon, which says for each request which data server is to answer it. `None`: this one answers all.
-    judge: Option<Daemon>,
+    /// How requests find other data servers. `None`: this one answers all.
+    cluster: Option<Cluster>,
     /// The connections that come from other data servers.
     arrivals: Arrivals,
     /// Changes when connections without a request are to leave this data server.
@@ -94,6 +96,14 @@ pub(crate) struct Service {
     hsts: Option<String>,
     /// Counters of what happens.
     kinds: Kinds,
+}
+
+/// How requests find other data servers.
+pub(crate) struct Cluster {
+    /// Says for each request which data server is to answer it.
+    judge: Judge,
+    /// Has connections move there, and requests relayed.
+    daemon: Daemon,
 }
 
 impl Service {

@@ -24,6 +24,7 @@ use tokio::time::{Instant, interval, interval_at};
 
 use super::arrivals::Arrivals;
 use super::daemon::Daemon;
+use super::judge::Judge;
 use super::kinds::Kinds;
 use super::listeners::{Listeners, Wanted};
 use super::messages::{FromAgent, Moving, ToAgent};
@@ -32,7 +33,7 @@ use super::settings::{Certificate, Report, ServiceSettings, Settings};
 use super::state::State;
 use super::succession::{Predecessor, accept_successor, hand_over, successor_serves};
 use super::tickets::Tickets;
-use super::{Counters, Service, http2, serve_client};
+use super::{Cluster, Counters, Service, http2, serve_client};
 use crate::client::Ends;
 use crate::privileges::{self, Account};
 use crate::redirect::{self, Redirect};
@@ -176,6 +177,7 @@ struct Agent {
     /// The process from which this one takes over, until it has.
     predecessor: Option<Predecessor>,
     daemon: Daemon,
+    judge: Judge,
     arrivals: Arrivals,
     kinds: Kinds,
     leave: watch::Sender<()>,
@@ -192,6 +194,7 @@ impl Agent {
             tickets,
             predecessor,
             daemon,
+            judge: Judge::default(),
             arrivals: Arrivals::default(),
             kinds: Kinds::default(),
             leave: watch::Sender::default(),
@@ -233,9 +236,11 @@ impl Agent {
                 }
             }
             ToAgent::TicketKeys(ring) => self.tickets.hear(ring),
+            ToAgent::Rules(rules) => self.judge.follow(rules),
+            ToAgent::Choices(pool, choices) => self.judge.choose_among(pool, &choices),
             ToAgent::Leave => self.leave.send_replace(()),
             // The daemon's answers go to those who have asked.
-            ToAgent::Serve(..) | ToAgent::End | ToAgent::Judged(..) | ToAgent::Stays(_) => {}
+            ToAgent::Serve(..) | ToAgent::End | ToAgent::Stays(_) => {}
         }
     }
 
@@ -345,7 +350,10 @@ impl Agent {
             server_port: wanted.server_port,
             mark: wanted.mark,
             head_timeout: wanted.head_timeout,
-            judge: wanted.judges.then(|| self.daemon.clone()),
+            cluster: wanted.has_routes.then(|| Cluster {
+                judge: self.judge.clone(),
+                daemon: self.daemon.clone(),
+            }),
             arrivals: self.arrivals.clone(),
             hsts: wanted.hsts.clone(),
             kinds: self.kinds.clone(),

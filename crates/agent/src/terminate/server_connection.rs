@@ -40,8 +40,8 @@ pub(super) async fn connect(
             let stream = server.connect(Ends { cluster, ..ends }).await;
             stream.map(Either::Left)
         }
-        Place::Other(next) => match &service.judge {
-            Some(daemon) => Ok(Either::Right(daemon.relay(next, ends).await?)),
+        Place::Other(next) => match &service.cluster {
+            Some(cluster) => Ok(Either::Right(cluster.daemon.relay(next, ends).await?)),
             None => Err(io::ErrorKind::NotConnected.into()),
         },
     }

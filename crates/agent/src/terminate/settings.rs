@@ -40,8 +40,8 @@ pub struct ServiceSettings {
     pub head_timeout: Duration,
     /// The mark of [`crate::Routing`].
     pub mark: u32,
-    /// Whether the daemon says for each request which data server is to answer it.
-    pub judges: bool,
+    /// Whether requests are for different data servers, as the service's routes say.
+    pub has_routes: bool,
     /// The value of Strict-Transport-Security for responses without this field.
     pub hsts: Option<String>,
 }

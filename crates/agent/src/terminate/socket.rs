@@ -18,14 +18,12 @@ pub(super) const PIECE: usize = 32 << 10;
 pub(super) const STALL: Duration = Duration::from_secs(60);
 
 /// Appends what has come, at most `PIECE` bytes. 0: the other side has ended.
-pub(super) async fn read(stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
-    loop {
-        stream.readable().await?;
-        match read_now(stream, buffer) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
-            other => return other,
-        }
-    }
+pub(super) async fn read(
+    stream: &mut (impl AsyncRead + Unpin),
+    buffer: &mut Vec<u8>,
+) -> io::Result<usize> {
+    buffer.reserve(PIECE);
+    stream.read_buf(buffer).await
 }
 
 /// Does the same without waiting.
@@ -40,10 +38,7 @@ pub(super) async fn read_if(
     buffer: &mut Vec<u8>,
 ) -> io::Result<usize> {
     match stream {
-        Some(stream) => {
-            buffer.reserve(PIECE);
-            stream.read_buf(buffer).await
-        }
+        Some(stream) => read(stream, buffer).await,
         None => pending().await,
     }
 }

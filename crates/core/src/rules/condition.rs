@@ -1,14 +1,14 @@
 //! Conditions: what a route requires of a request besides its host and the beginning of its path.
 
-use regex::bytes::Regex;
+use serde::{Deserialize, Serialize};
 
-use super::{ClientHello, Request};
+use super::{ClientHello, Expression, Request};
 
 /// The conditions of a route, all of which must be met.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Conditions {
     /// A condition on the path, up to the query, without any encoding.
-    pub path: Option<Regex>,
+    pub path: Option<Expression>,
     /// A condition on the method.
     pub method: Option<Matcher>,
     /// Conditions on a header line with this name, in any case.
@@ -22,12 +22,12 @@ pub struct Conditions {
 }
 
 /// A condition on a value. If several values have the same name, one that meets it suffices.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Matcher {
     /// The value must be this text, byte by byte.
     Exactly(String),
     /// This expression must match somewhere in the value.
-    Regex(Regex),
+    Regex(Expression),
 }
 
 impl Conditions {
@@ -61,9 +61,9 @@ impl Conditions {
 
     /// Whether a request meets all conditions on requests.
     pub fn are_met(&self, request: &Request) -> bool {
-        let path = |regex: &Regex| {
+        let path = |expression: &Expression| {
             let path = request.decoded_path();
-            path.is_some_and(|path| regex.is_match(&path))
+            path.is_some_and(|path| expression.matches(&path))
         };
         // Of a request nobody knows which protocols its client has offered.
         self.alpn.is_none()
@@ -79,7 +79,7 @@ impl Matcher {
     fn is_met_by(&self, value: &[u8]) -> bool {
         match self {
             Self::Exactly(text) => text.as_bytes() == value,
-            Self::Regex(regex) => regex.is_match(value),
+            Self::Regex(expression) => expression.matches(value),
         }
     }
 }

@@ -269,8 +269,13 @@ impl Daemon {
         else {
             return Ok(());
         };
-        let judged = self.tables.ids_and_pools(&judged);
-        server.tls_agent.judge(judged, asks, maps, &self.local)
+        let rules = match self.current_rules.reader().rule_set() {
+            Some(rules) if !judged.is_empty() => {
+                rules.request_rules(self.tables.judged(&judged), self.local.address)
+            }
+            _ => None,
+        };
+        server.tls_agent.judge(rules, asks, maps, &self.local)
     }
 
     /// Follows the health and the large files of this data server's services. Health checks go to the cluster

@@ -119,9 +119,8 @@ impl Daemon {
         let current_rules = CurrentRules::default();
         let data_server = if roles.is_ds() {
             let checks = Checks::new(verdict_sender, local.interface_names());
-            let (rules, choices) = (current_rules.reader(), tables.choices());
             let from_others = (from_others.questions, from_others.channels);
-            let tls_agent = TlsAgent::start(&local, rules, choices, from_others)?;
+            let tls_agent = TlsAgent::start(&local, tables.choices(), from_others)?;
             Some(DataServer::new(checks, tls_agent))
         } else {
             None

@@ -9,6 +9,7 @@ use std::{
 };
 
 use baton_abi::Pool;
+use baton_agent::terminate::judge::{JudgedService, RequestRules};
 use baton_core::rules::{ClientHello, Request, Rules};
 use baton_dataplane::Lead;
 use baton_wire::{Address, HashKey, KeyRing, PathHash};
@@ -41,6 +42,24 @@ impl RuleSet {
     /// with numbers of routes in place of pools (tables/routes.rs).
     fn lead(&self, found: Option<u16>) -> Option<Lead> {
         self.leads.get(&found?).copied()
+    }
+
+    /// By what the TLS agent of the data server at the address `own` judges requests to these services. `None`: this data
+    /// server is none of the cluster's.
+    pub fn request_rules(
+        &self,
+        services: Vec<JudgedService>,
+        own: Ipv4Addr,
+    ) -> Option<RequestRules> {
+        let pools = self.leads.iter().map(|(route, lead)| (*route, lead.pool));
+        let servers = (self.servers.iter()).filter_map(|(at, slot)| Some((*slot, at.ipv4()?)));
+        Some(RequestRules {
+            services,
+            rules: self.rules.clone(),
+            pools: pools.collect(),
+            servers: servers.collect(),
+            own: *self.servers.get(&own.into())?,
+        })
     }
 
     /// Returns the index of this data server if it is a member of the pool.

@@ -1,7 +1,6 @@
 //! Writing the programs' maps from configuration and membership.
 
 mod channels;
-pub mod choices;
 mod maglev_slots;
 mod numbers;
 mod policies;
@@ -24,7 +23,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use baton_agent::reader::{Protocol, Served};
+use baton_agent::{
+    reader::{Protocol, Served},
+    terminate::judge::JudgedService,
+};
 use baton_config::{ClientProtocol, UnknownName};
 use baton_core::{
     Moment,
@@ -33,14 +35,14 @@ use baton_core::{
 use baton_dataplane::{Dataplane, Routing, Tallied};
 use baton_net::Hop;
 use baton_wire::Address;
+use tokio::sync::watch;
 
 use crate::places::Placed;
 
 use channels::Channels;
-use choices::Choices;
 use maglev_slots::MaglevSlots;
 use pools::Pools;
-pub use pools::{PoolId, stable_hash};
+pub use pools::{AllChoices, PoolId, stable_hash};
 pub use route_numbers::RouteId;
 use route_numbers::RouteNumbers;
 
@@ -160,16 +162,19 @@ impl Tables {
         self.reader_port = port;
     }
 
-    /// The choices of all pools, for tasks that choose in user space.
-    pub fn choices(&self) -> Choices {
+    /// The choices of all pools, for those who choose in user space.
+    pub fn choices(&self) -> watch::Receiver<AllChoices> {
         self.pools.choices()
     }
 
-    /// The id of each of these services, and the index of its own pool. A service without them is left out.
-    pub fn ids_and_pools(&self, services: &[Placed<'_>]) -> HashMap<SocketAddrV4, (u16, u16)> {
+    /// How rules name these services. A service that they do not know is left out.
+    pub fn judged(&self, services: &[Placed<'_>]) -> Vec<JudgedService> {
         let of = |(at, _): &Placed<'_>| {
-            let pool = self.pools.found(PoolId::new(*at, None))?;
-            Some((*at, (*self.ids.get(at)?, pool)))
+            Some(JudgedService {
+                address: *at,
+                id: *self.ids.get(at)?,
+                pool: self.pools.found(PoolId::new(*at, None))?,
+            })
         };
         services.iter().filter_map(of).collect()
     }

@@ -1,24 +1,32 @@
 //! Pools: data servers that can answer alike, and the choices among them.
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use anyhow::{Context, Result};
 use baton_abi::{CHOICE_BANKS, CHOICES_PER_POOL, MAX_POOLS, POOL_NOBODY, POOL_PER_REQUEST, Pool};
+use baton_agent::terminate::judge::PoolChoices;
 use baton_core::{
     Moment,
     policy::{Chooser, Policy, Server},
 };
 use baton_dataplane::{Dataplane, Routing, Tallied};
+use tokio::sync::watch;
 
-use super::{choices::Choices, numbers::Numbers, routing_of};
+use super::{numbers::Numbers, routing_of};
+
+/// What the requests of each pool choose from, by the pool's index.
+pub type AllChoices = BTreeMap<u16, Arc<PoolChoices>>;
 
 /// For each pool its index in the map, what makes its choices, and which choices were written.
 pub struct Pools {
     indices: Numbers<PoolId>,
     choosers: HashMap<u16, Chooser>,
     written: HashMap<u16, Vec<u16>>,
-    /// The same choices, for tasks that choose in user space.
-    choices: Choices,
+    /// The same choices, for those who choose in user space.
+    choices: watch::Sender<AllChoices>,
     /// The seed with which the programs hash clients and paths. All pools of the cluster have the same seed, so that a
     /// client goes to the same server in all pools of the same servers.
     hash_seed: u32,
@@ -73,7 +81,7 @@ impl Pools {
             indices: Numbers::over(0..MAX_POOLS as u16, indices), // 128
             choosers: HashMap::new(),
             written: HashMap::new(),
-            choices: Choices::default(),
+            choices: watch::Sender::default(),
             hash_seed: 0,
         }
     }
@@ -104,7 +112,7 @@ impl Pools {
         for index in self.indices.keep(wanted) {
             self.choosers.remove(&index);
             self.written.remove(&index);
-            self.choices.set(index, Policy::RoundRobin, &[]);
+            publish(&self.choices, index, Policy::RoundRobin, &[]);
             routing_of(dataplane)?.set_pool(index, &Pool::default())?;
         }
         Ok(())
@@ -139,7 +147,7 @@ impl Pools {
             _ => (servers, policy, 0),
         };
         let for_requests = if nobody == 0 { choices } else { &[] };
-        self.choices.set(index, policy, for_requests);
+        publish(&self.choices, index, policy, for_requests);
         let flags = nobody | if per_request { POOL_PER_REQUEST } else { 0 };
         let flags = flags as u8; // bits that C keeps in a byte
         let old = routing.pool(index)?;
@@ -171,8 +179,8 @@ impl Pools {
     }
 
     /// The choices of all pools, as they are now and will be.
-    pub fn choices(&self) -> Choices {
-        self.choices.clone()
+    pub fn choices(&self) -> watch::Receiver<AllChoices> {
+        self.choices.subscribe()
     }
 
     /// When some pool's choices may change although its servers stay the same.
@@ -209,6 +217,20 @@ impl Pools {
 }
 
 type Members = [u64; 4];
+
+/// Says from what the requests of a pool choose from now on.
+fn publish(choices: &watch::Sender<AllChoices>, pool: u16, policy: Policy, slots: &[u16]) {
+    let policy = policy.number();
+    choices.send_if_modified(|all| {
+        let known = all.get(&pool);
+        if known.is_some_and(|known| known.policy == policy && known.slots == slots) {
+            return false;
+        }
+        let slots = slots.to_vec();
+        all.insert(pool, Arc::new(PoolChoices { policy, slots }));
+        true
+    });
+}
 
 fn members(choices: &[u16]) -> Members {
     let mut members = Members::default();

@@ -154,7 +154,7 @@ fn conditions(of: &baton_config::Conditions) -> Conditions {
         list.iter().map(one).collect()
     };
     Conditions {
-        path: of.regex.as_ref().map(|regex| regex.regex().clone()),
+        path: of.regex.as_ref().map(|regex| regex.regex().clone().into()),
         method: of.method.as_ref().map(matcher),
         headers: named(&of.header),
         cookies: named(&of.cookie),
@@ -166,7 +166,7 @@ fn conditions(of: &baton_config::Conditions) -> Conditions {
 fn matcher(pattern: &Pattern) -> Matcher {
     match pattern {
         Pattern::Exactly(text) => Matcher::Exactly(text.clone()),
-        Pattern::Regex(expression) => Matcher::Regex(expression.regex().clone()),
+        Pattern::Regex(expression) => Matcher::Regex(expression.regex().clone().into()),
     }
 }
 

@@ -11,7 +11,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use super::super::messages::Judgement;
+use super::super::judge::Judgement;
 use super::super::server_connection::Place;
 use super::super::socket::STALL;
 use super::super::{Counters, Service};
@@ -129,10 +129,10 @@ impl Streams {
     /// Says where the server is that is to answer the request.
     async fn judge(&self, service: &Service, request: &Parts) -> Result<Place, Answer> {
         let head = head(request)?;
-        let Some(daemon) = &service.judge else {
+        let Some(cluster) = &service.cluster else {
             return Ok(Place::Here);
         };
-        match daemon.judge(self.ends, &head).await {
+        match cluster.judge.request(self.ends, &head).await {
             Judgement::Here => Ok(Place::Here),
             Judgement::Elsewhere(address) => Ok(Place::Other(address)),
             Judgement::Nobody => Err(Answer::Nobody),

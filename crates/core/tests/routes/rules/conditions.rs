@@ -22,7 +22,7 @@ fn none() {
 #[test]
 fn the_path_up_to_its_query() {
     let conditions = Conditions {
-        path: Some(Regex::new(r"^/item/\d+(\.json)?$").unwrap()),
+        path: Some(Regex::new(r"^/item/\d+(\.json)?$").unwrap().into()),
         ..Conditions::default()
     };
     check(

@@ -26,7 +26,7 @@ fn exactly(text: &str) -> Matcher {
 }
 
 fn regex(text: &str) -> Matcher {
-    Matcher::Regex(Regex::new(text).unwrap())
+    Matcher::Regex(Regex::new(text).unwrap().into())
 }
 
 fn method(name: &str) -> Conditions {
@@ -43,7 +43,7 @@ fn read(text: &str) -> Request {
 #[test]
 fn conditions_are_asked_in_the_order_of_the_routes_and_plain_ones_last() {
     let long = Conditions {
-        path: Some(Regex::new("long").unwrap()),
+        path: Some(Regex::new("long").unwrap().into()),
         ..Conditions::default()
     };
     let rules = Rules::new([

@@ -3,12 +3,12 @@
 use std::{
     collections::HashMap,
     net::Ipv4Addr,
-    sync::{Mutex, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use baton_agent::{
     Ends,
-    terminate::{messages::Moving, settings::Certificate},
+    terminate::{judge::RequestRules, messages::Moving, settings::Certificate},
 };
 use baton_streams::Ask;
 use baton_tls::TicketKeyRing;
@@ -16,15 +16,17 @@ use tokio::{net::UnixStream, sync::watch};
 use tracing::debug;
 
 use super::{
-    judge::Judge,
     moves::Mover,
+    news::News,
     relays::{Relays, relay},
 };
-use crate::locked::locked;
+use crate::{locked::locked, tables::AllChoices};
 
 /// The part of the daemon that the processes' links use.
 pub struct AgentContext {
-    pub judge: Judge,
+    /// By which rules requests are judged, once that is known. The processes are told what changes.
+    pub rules: watch::Sender<Option<Arc<RequestRules>>>,
+    choices: watch::Receiver<AllChoices>,
     /// Set once there is a service whose connections may move.
     pub mover: OnceLock<Mover>,
     /// Requests of other data servers' connections.
@@ -39,9 +41,10 @@ pub struct AgentContext {
 
 impl AgentContext {
     /// Makes the context of processes that have no service yet.
-    pub fn new(judge: Judge) -> Self {
+    pub fn new(choices: watch::Receiver<AllChoices>) -> Self {
         Self {
-            judge,
+            rules: watch::Sender::default(),
+            choices,
             mover: OnceLock::new(),
             relays: Relays::default(),
             ticket_keys: watch::Sender::default(),
@@ -49,6 +52,12 @@ impl AgentContext {
             counts: Mutex::default(),
             certificates: Mutex::default(),
         }
+    }
+
+    /// What a process is told.
+    pub fn news(&self) -> News {
+        let (keys, rules) = (self.ticket_keys.subscribe(), self.rules.subscribe());
+        News::new(keys, rules, self.choices.clone())
     }
 
     /// Sets how other data servers are asked.
@@ -60,6 +69,15 @@ impl AgentContext {
         locked(&self.asks).get(&next).cloned()
     }
 
+    /// The slot of a data server to which requests may go.
+    fn slot(&self, address: Ipv4Addr) -> Option<u16> {
+        let rules = self.rules.borrow();
+        let mut servers = rules.as_ref()?.servers.iter();
+        servers
+            .find(|(_, one)| **one == address)
+            .map(|(slot, _)| *slot)
+    }
+
     /// Has a connection move. Returns whether it has left its socket.
     pub async fn move_to(
         &self,
@@ -67,7 +85,7 @@ impl AgentContext {
         moving: &Moving,
         left: &mut watch::Receiver<bool>,
     ) -> bool {
-        match (self.mover.get(), self.judge.slot(next), self.asking(next)) {
+        match (self.mover.get(), self.slot(next), self.asking(next)) {
             (Some(mover), Some(slot), Some(ask)) => mover.move_to(slot, &ask, moving, left).await,
             _ => false,
         }

@@ -14,7 +14,7 @@ use tokio::{
     net::UnixListener,
     process::{Child, Command},
     sync::mpsc,
-    time::{sleep, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tracing::{info, warn};
 
@@ -33,8 +33,9 @@ const EARLIER: Duration = Duration::from_millis(300);
 const STARTS: Duration = Duration::from_secs(10);
 /// A process that is to end does so within this time.
 const ENDS: Duration = Duration::from_secs(2);
-/// The time before a process that has died is started again.
+/// The time before a process that has died is started again. It doubles, up to a limit, while that does not succeed.
 const PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The task's state.
 pub(super) struct Keeper {
@@ -50,6 +51,8 @@ pub(super) struct Keeper {
     /// Processes of other builds, which serve the connections that they have.
     others: Vec<Link>,
     child: Option<Child>,
+    /// When the process that has died is started again, and after which pause.
+    again: Option<(Instant, Duration)>,
     /// Whether processes of an earlier daemon have had their time to connect.
     has_looked: bool,
     /// What the process serves, or is to serve.
@@ -94,6 +97,7 @@ impl Keeper {
             current: None,
             others: Vec::new(),
             child: None,
+            again: None,
             has_looked: false,
             settings: Settings::default(),
             build: process::build(),
@@ -127,7 +131,12 @@ impl Keeper {
                     }
                 }
                 Some(link) = self.links.recv() => self.meet(link),
-                () = ended(&mut self.current) => self.again().await,
+                () = ended(&mut self.current) => {
+                    warn!("the TLS agent has ended, with all its connections: starting it again");
+                    self.current = None;
+                    self.again = Some((Instant::now() + PAUSE, PAUSE));
+                }
+                () = due(self.again) => self.start_again().await,
             }
         }
     }
@@ -148,16 +157,13 @@ impl Keeper {
     }
 
     /// Starts the process that has died once more.
-    async fn again(&mut self) {
-        self.current = None;
-        warn!("the TLS agent has ended, with all its connections: starting it again");
-        for pause in [1, 4, 16] {
-            sleep(PAUSE * pause).await;
-            let settings = self.settings.clone();
-            match self.obey(Order::Serve(settings)).await {
-                Ok(()) => return,
-                Err(error) => warn!("cannot start the TLS agent again: {error:#}"),
-            }
+    async fn start_again(&mut self) {
+        let before = self.again.take();
+        let settings = self.settings.clone();
+        if let Err(error) = self.obey(Order::Serve(settings)).await {
+            warn!("cannot start the TLS agent again: {error:#}");
+            let pause = before.map_or(PAUSE, |(_, pause)| LONGEST_PAUSE.min(pause * 2));
+            self.again = Some((Instant::now() + pause, pause));
         }
     }
 
@@ -214,6 +220,7 @@ impl Keeper {
                     warn!("{warning}");
                 }
                 current.serves = true;
+                self.again = None;
                 self.context.show(certificates);
                 self.settings = settings;
                 Ok(())
@@ -271,6 +278,14 @@ impl Keeper {
         timeout(STARTS, connecting)
             .await
             .context("the TLS agent does not connect")
+    }
+}
+
+/// Waits until it is time to start a process again; for ever if none has died.
+async fn due(again: Option<(Instant, Duration)>) {
+    match again {
+        Some((at, _)) => sleep_until(at).await,
+        None => pending().await,
     }
 }
 

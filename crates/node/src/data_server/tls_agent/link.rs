@@ -10,7 +10,7 @@ use std::{
 };
 
 use baton_agent::terminate::{
-    messages::{FromAgent, Judgement, ToAgent, receive, send},
+    messages::{FromAgent, ToAgent, receive, send},
     settings::Report,
     tickets::now,
 };
@@ -71,8 +71,7 @@ impl Link {
     fn new(build: String, stream: UnixStream, context: Arc<AgentContext>) -> Self {
         let (to, mut messages) = mpsc::channel(WAITING);
         let (report, reports) = mpsc::channel(4);
-        let mut ticket_keys = context.ticket_keys.subscribe();
-        ticket_keys.mark_changed();
+        let mut news = context.news();
         let shared = Arc::new(Shared {
             context,
             to: to.clone(),
@@ -98,16 +97,16 @@ impl Link {
             };
             let speaking = async {
                 loop {
-                    // Before its first order, a process is to know the keys with which it goes on.
-                    let message = tokio::select! {
+                    // Before its first order, a process is to know what it goes on with.
+                    let next = tokio::select! {
                         biased;
-                        Ok(()) = ticket_keys.changed() => {
-                            ToAgent::TicketKeys(ticket_keys.borrow_and_update().clone())
-                        }
-                        Some(message) = messages.recv() => message,
+                        news = news.next() => news,
+                        Some(message) = messages.recv() => vec![message],
                         else => return io::Result::Ok(()),
                     };
-                    send(&mut to, &message).await?;
+                    for message in next {
+                        send(&mut to, &message).await?;
+                    }
                 }
             };
             let ended = tokio::select! {
@@ -172,21 +171,6 @@ async fn hear(shared: &Arc<Shared>, message: FromAgent) {
         FromAgent::Report(report) => {
             // Nobody may wait for it anymore.
             let _ = shared.reports.try_send(report);
-        }
-        FromAgent::Judge(number, ends, head) => {
-            let known = shared.context.judge.judge_now(ends, &head);
-            // Only a request waits for somebody who can answer it.
-            let waits = !head.is_empty() && matches!(known, None | Some(Judgement::Nobody));
-            if !waits {
-                let judgement = known.unwrap_or(Judgement::Nobody);
-                let _ = shared.to.send(ToAgent::Judged(number, judgement)).await;
-                return;
-            }
-            let shared = Arc::clone(shared);
-            tokio::spawn(async move {
-                let judgement = shared.context.judge.judge(ends, &head).await;
-                let _ = shared.to.send(ToAgent::Judged(number, judgement)).await;
-            });
         }
         FromAgent::Move(number, next, moving) => {
             let shared = Arc::clone(shared);

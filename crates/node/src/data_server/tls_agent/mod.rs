@@ -1,15 +1,15 @@
-//! The process that speaks TLS for services with `tls = "terminate"`: the daemon starts it, tells it what to serve, judges
-//! its requests, and has its connections move.
+//! The process that speaks TLS for services with `tls = "terminate"`: the daemon starts it, tells it what to serve and
+//! by what it judges requests, and has its connections move.
 //!
 //! The process outlives a daemon that is killed or replaced. It connects to the next daemon, which goes on with it if it
 //! is of the same build, and otherwise starts a process of its own, to which the old one hands its listening sockets.
 
 mod context;
 mod files;
-mod judge;
 mod keeper;
 mod link;
 mod moves;
+mod news;
 mod relays;
 mod tickets;
 
@@ -23,22 +23,22 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use baton_agent::{
     Routing,
-    terminate::settings::{Certificate, RedirectSettings, ServiceSettings, Settings},
+    terminate::{
+        judge::RequestRules,
+        settings::{Certificate, RedirectSettings, ServiceSettings, Settings},
+    },
 };
 use baton_config::Service;
 use baton_dataplane::DataServer;
 use baton_streams::{Ask, Opened, Question};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use self::{
     context::AgentContext,
-    judge::Judge,
     keeper::Keeper,
     moves::{Mover, Moves},
 };
-use crate::{
-    data_server::current_rules::RuleReader, local_node::LocalNode, tables::choices::Choices,
-};
+use crate::{local_node::LocalNode, tables::AllChoices};
 
 /// The handle of the daemon to the process.
 pub struct TlsAgent {
@@ -67,15 +67,14 @@ impl TlsAgent {
     /// `run_dir`. Questions and channels of other daemons are for the process that serves.
     pub fn start(
         local: &LocalNode,
-        rules: RuleReader,
-        choices: Choices,
+        choices: watch::Receiver<AllChoices>,
         from_others: (mpsc::Receiver<Question>, mpsc::Receiver<Opened>),
     ) -> Result<Self> {
         let settings = &local.config.local;
         let directory = settings.run_dir.join("tls");
         let listener = files::listen(&directory)
             .with_context(|| format!("cannot listen in {}", directory.display()))?;
-        let context = Arc::new(AgentContext::new(Judge::new(rules, choices, local.address)));
+        let context = Arc::new(AgentContext::new(choices));
         let (orders, ordered) = mpsc::channel(4);
         let keeper = Keeper::new(
             (directory, listener),
@@ -94,16 +93,16 @@ impl TlsAgent {
         self.order(Order::Serve(settings)).await
     }
 
-    /// Sets the ids and own pools of the services whose requests are judged, by address, and how the data servers are
-    /// asked to which their connections may move.
+    /// Sets by which rules requests are judged (`None`: that is not known), and how the data servers are asked to which
+    /// connections may move.
     pub fn judge(
         &self,
-        services: HashMap<SocketAddrV4, (u16, u16)>,
+        rules: Option<RequestRules>,
         asks: HashMap<Ipv4Addr, Ask>,
         server: &DataServer,
         local: &LocalNode,
     ) -> Result<()> {
-        if !services.is_empty() && self.context.mover.get().is_none() {
+        if rules.is_some() && self.context.mover.get().is_none() {
             let mover = Mover {
                 reading: server.reading(local.link.index)?,
                 mac: local.link.mac,
@@ -112,7 +111,7 @@ impl TlsAgent {
             // Only this function sets it, so it is still empty.
             let _ = self.context.mover.set(mover);
         }
-        self.context.judge.serve(services);
+        self.context.rules.send_replace(rules.map(Arc::new));
         self.context.reach(asks);
         Ok(())
     }
@@ -191,7 +190,7 @@ fn terminate(
             .collect(),
         head_timeout: service.head_timeout,
         mark: Routing::default().mark,
-        judges: service.routes_inside_tls(),
+        has_routes: service.routes_inside_tls(),
         hsts: terminate.hsts.as_ref().map(ToString::to_string),
     })
 }

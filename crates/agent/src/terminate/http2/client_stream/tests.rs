@@ -34,7 +34,7 @@ async fn connect<T: Send + 'static>(
         let socket = std::net::TcpStream::connect(address).unwrap();
         client(StreamOwned::new(session, socket))
     });
-    let (socket, _) = listener.accept().await.unwrap();
+    let (mut socket, _) = listener.accept().await.unwrap();
     end_by_reset(&socket);
     let mut handshake = Handshake::new(&acceptor);
     let (mut client_in, mut output) = (Vec::new(), Vec::new());
@@ -43,7 +43,7 @@ async fn connect<T: Send + 'static>(
         write_all(&socket, &mut output).await.unwrap();
         match progress {
             Progress::Done(session) => break session,
-            Progress::More => assert!(read(&socket, &mut client_in).await.unwrap() > 0),
+            Progress::More => assert!(read(&mut socket, &mut client_in).await.unwrap() > 0),
         }
     };
     assert_eq!(session.alpn(), Some(&b"h2"[..]));

@@ -16,7 +16,7 @@ pub fn service() -> Arc<Service> {
         server_port: 1,
         mark: 0,
         head_timeout: Duration::from_secs(60),
-        judge: None,
+        cluster: None,
         arrivals: Arrivals::default(),
         hsts: None,
         kinds: Kinds::default(),
