@@ -17,8 +17,10 @@ pub struct TlsAgentVerb {
     directory: PathBuf,
     /// The number of the user as whom it runs
     user: u32,
-    /// The number of that user's group
+    /// The number of that user's own group
     group: u32,
+    /// The numbers of further groups that the user is in
+    groups: Vec<u32>,
 }
 
 impl TlsAgentVerb {
@@ -37,8 +39,9 @@ impl TlsAgentVerb {
         let account = Account {
             user: Uid::from_raw(self.user),
             group: Gid::from_raw(self.group),
+            groups: self.groups.into_iter().map(Gid::from_raw).collect(),
         };
-        process::run(&self.directory, account)?;
+        process::run(&self.directory, &account)?;
         Ok(ExitCode::SUCCESS)
     }
 }

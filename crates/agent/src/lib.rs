@@ -31,6 +31,7 @@ mod listener;
 mod pass;
 pub mod position;
 mod privileges;
+mod proxy_protocol;
 pub mod reader;
 mod redirect;
 pub mod relay;

@@ -10,23 +10,25 @@ use nix::unistd::{Gid, Uid, getuid, setgid, setgroups, setuid};
 /// also to listen at (CAP_NET_BIND_SERVICE).
 const NEEDED: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capability::CAP_NET_BIND_SERVICE];
 
-/// A user, and the group that its processes have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A user, and the groups that its processes have.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// The user.
     pub user: Uid,
-    /// The group.
+    /// The user's own group.
     pub group: Gid,
+    /// Further groups that the user is in, because servers' sockets may be for these.
+    pub groups: Vec<Gid>,
 }
 
 /// Becomes this user, if this program is not that user already. Gives up all capabilities but those, for good, and
 /// leaves no memory in core dumps. Must be called while the process has one thread, because each thread has capabilities
 /// of its own.
-pub(crate) fn reduce(account: Account) -> io::Result<()> {
+pub(crate) fn reduce(account: &Account) -> io::Result<()> {
     prctl::set_no_new_privs()?;
     if account.user != getuid() {
         prctl::set_keepcaps(true)?;
-        setgroups(&[])?;
+        setgroups(&account.groups)?;
         setgid(account.group)?;
         setuid(account.user)?;
     }

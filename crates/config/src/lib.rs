@@ -48,7 +48,7 @@ pub use crate::service::pool::Pool;
 pub use crate::service::protocol::{ClientProtocol, UnknownName};
 pub use crate::service::relay_to::RelayTo;
 pub use crate::service::route::Route;
-pub use crate::service::terminate::Terminate;
+pub use crate::service::terminate::{ClientAddress, LocalServer, Terminate};
 pub use crate::service::weights::Weights;
 pub use crate::values::address::{ClusterAddress, NodeAddress};
 pub use crate::values::mac::MacAddress;

@@ -8,8 +8,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use baton_config::{
-    Conditions, Config, Error, ForwardingNetwork, ForwardingPolicy, FrontAddress, HealthCheck,
-    HostPattern, Key, Pattern, Policy, Probe, Roles, Service, Split, Weights, Xdp,
+    ClientAddress, Conditions, Config, Error, ForwardingNetwork, ForwardingPolicy, FrontAddress,
+    HealthCheck, HostPattern, Key, LocalServer, Pattern, Policy, Probe, Roles, Service, Split,
+    Weights, Xdp,
 };
 use baton_wire::HashKey;
 use common::{SAMPLE, parse, routed};
@@ -807,4 +808,46 @@ fn redirects() {
     // The servers are on another data server than the agents that redirect.
     let apart = https(443).replace("server_port = 8080", "server_port = 80\nnodes = [\"ds1\"]");
     assert_eq!(of(&(apart + http + "nodes = [\"ds2\"]\n")), to(443));
+}
+
+/// A server at a unix socket is told its client's address by a header field, unless the file says otherwise.
+#[test]
+fn server_sockets() {
+    let of = |port: u16, keys: &str| {
+        let service = format!(
+            "\n[[service]]\nname = \"tls\"\naddress = \"192.0.2.101\"\nport = {port}\nprotocol = \"tls\"\n\
+             tls = \"terminate\"\ncertificates = [\"a.pem\"]\n{keys}"
+        );
+        let loaded = parse(&(SAMPLE.to_owned() + &service)).unwrap();
+        let warnings: Vec<_> = (loaded.warnings.iter())
+            .map(|warning| warning.problem.what.clone())
+            .collect();
+        let terminate = loaded.config.services[1].terminate.clone();
+        (terminate.unwrap().server, warnings)
+    };
+    let socket = |path: &str, client_address| LocalServer::Socket {
+        path: path.into(),
+        client_address,
+    };
+    let path = "server_socket = \"/run/web/a.sock\"\n";
+    let none = Vec::<String>::new;
+    // The default of server_port does not count, even if it is the service's own.
+    let expected = socket("/run/web/a.sock", ClientAddress::ForwardedFor);
+    assert_eq!(of(80, path), (expected, none()));
+    for (word, client_address) in [
+        ("x-forwarded-for", ClientAddress::ForwardedFor),
+        ("proxy-v1", ClientAddress::ProxyV1),
+        ("proxy-v2", ClientAddress::ProxyV2),
+    ] {
+        let keys = format!("{path}client_address = \"{word}\"\n");
+        let expected = socket("/run/web/a.sock", client_address);
+        assert_eq!(of(443, &keys), (expected, none()));
+    }
+    let longest = format!("/run/{}", "a".repeat(102));
+    let (server, _) = of(443, &format!("server_socket = \"{longest}\"\n"));
+    assert_eq!(server, socket(&longest, ClientAddress::ForwardedFor));
+    for folder in ["/tmp", "/home", "/run/user"] {
+        let (_, warnings) = of(443, &format!("server_socket = \"{folder}/a.sock\"\n"));
+        assert!(warnings[0].contains(folder), "{warnings:?}");
+    }
 }

@@ -103,7 +103,7 @@ fn key_of(lab: &Lab, host: &Host, key: &ClusterKey) -> Result<String> {
     Ok(NodeKeys::new(&secret, None, v4(host)?, all).text(&[]))
 }
 
-/// The text of a host's baton.toml.
+/// The text of a host's baton.toml. In a `server_socket`, `{dir}` is the host's directory: all hosts have the same files.
 pub(crate) fn text(lab: &Lab, host: &Host, key: &ClusterKey) -> Result<String> {
     let config = lab.config.clone().unwrap_or_default();
     let mut file = Table::new();
@@ -125,7 +125,14 @@ pub(crate) fn text(lab: &Lab, host: &Host, key: &ClusterKey) -> Result<String> {
         "node".into(),
         Value::Array(nodes.map(|host| node(host).into()).collect()),
     );
-    file.insert("service".into(), config.service.into());
+    let mut services = config.service;
+    for service in &mut services {
+        if let Some(Value::String(socket)) = service.get_mut("server_socket") {
+            let directory = state::host_directory(&lab.name, host.name.as_str());
+            *socket = socket.replace("{dir}", &directory.display().to_string());
+        }
+    }
+    file.insert("service".into(), services.into());
     // `Display` of a table is TOML; tables come after plain values at every level.
     Ok(file.to_string())
 }
@@ -270,6 +277,23 @@ mod tests {
             assert_eq!(file["node"][1]["own_keys"].as_bool(), Some(true));
             assert!(file["node"][0].get("own_keys").is_none());
         }
+        Ok(())
+    }
+
+    #[test]
+    fn each_host_has_its_own_sockets() -> Result<(), Box<dyn std::error::Error>> {
+        let keys = r#"port = 443
+            protocol = "tls"
+            tls = "terminate"
+            certificates = ["a.pem"]
+            server_socket = "{dir}/nginx/proxy.sock"
+        "#;
+        let lab = Lab::parse(&LAB.replace("port = 80\n", keys))?;
+        let file: Table = text(&lab, &lab.hosts[2], &ClusterKey::random()?)?.parse()?;
+        assert_eq!(
+            file["service"][0]["server_socket"].as_str(),
+            Some("/run/baton-lab/t/ds1/nginx/proxy.sock")
+        );
         Ok(())
     }
 

@@ -6,8 +6,10 @@ mod http;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
-use tokio::net::TcpStream;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpStream, UnixStream};
 
 pub use http::Get;
 
@@ -25,6 +27,8 @@ pub enum Probe {
 pub enum Reason {
     /// The server did not accept the connection, or ended it.
     Connection(io::Error),
+    /// The unix socket cannot be connected to.
+    Socket(PathBuf, io::Error),
     /// The server answered with another status.
     Status(u16),
     /// The server's answer is not HTTP/1, or its header is too long.
@@ -37,6 +41,15 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connection(error) => write!(f, "{error}"),
+            Self::Socket(path, error) => {
+                write!(f, "cannot connect to {}: {error}", path.display())?;
+                match error.kind() {
+                    io::ErrorKind::PermissionDenied => {
+                        f.write_str("; let root, without CAP_DAC_OVERRIDE, write to the socket")
+                    }
+                    _ => Ok(()),
+                }
+            }
             Self::Status(status) => write!(f, "status {status}"),
             Self::NotHttp(what) => write!(f, "not an HTTP/1 response: {what}"),
             Self::Elsewhere(target) => write!(
@@ -59,6 +72,22 @@ pub async fn probe_here(target: SocketAddr, probe: &Probe) -> Result<(), Reason>
         .await
         .map_err(Reason::Connection)?;
     here::check(&stream, target).await?;
+    match probe {
+        Probe::Tcp => Ok(()),
+        Probe::Http(get) => get.exchange(stream).await,
+    }
+}
+
+/// Probes a server at a unix socket, to which connections begin with these bytes. This is one attempt, like
+/// [`probe_here`].
+///
+/// # Errors
+/// The reason why the server did not pass.
+pub async fn probe_socket(path: &Path, first: &[u8], probe: &Probe) -> Result<(), Reason> {
+    let mut stream = UnixStream::connect(path)
+        .await
+        .map_err(|error| Reason::Socket(path.to_owned(), error))?;
+    stream.write_all(first).await.map_err(Reason::Connection)?;
     match probe {
         Probe::Tcp => Ok(()),
         Probe::Http(get) => get.exchange(stream).await,

@@ -5,9 +5,9 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use baton_net::probe::{Get, Probe, Reason, probe_here};
+use baton_net::probe::{Get, Probe, Reason, probe_here, probe_socket};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 
 async fn listen() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
@@ -102,4 +102,41 @@ async fn connections() {
         };
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
     }
+}
+
+#[tokio::test]
+async fn a_server_at_a_unix_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("web.sock");
+    let get = get("192.0.2.100:80".parse().unwrap());
+    let outcome = probe_socket(&path, b"first\n", &get).await;
+    let Err(reason @ Reason::Socket(..)) = outcome else {
+        panic!("{outcome:?}")
+    };
+    let text = reason.to_string();
+    assert!(
+        text.contains("web.sock") && !text.contains("root"),
+        "{text}"
+    );
+    let listener = UnixListener::bind(&path).unwrap();
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = vec![0; 1024];
+        let mut length = 0;
+        while !request[..length].ends_with(b"\r\n\r\n") {
+            length += stream.read(&mut request[length..]).await.unwrap();
+        }
+        let expected = b"first\nGET /health HTTP/1.1\r\nHost: 192.0.2.100\r\n";
+        assert!(request[..length].starts_with(expected));
+        let response = b"HTTP/1.1 204 No Content\r\n\r\n";
+        stream.write_all(response).await.unwrap();
+        listener
+    });
+    assert!(probe_socket(&path, b"first\n", &get).await.is_ok());
+    let listener = server.await.unwrap();
+    assert!(probe_socket(&path, b"first\n", &Probe::Tcp).await.is_ok());
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).await.unwrap();
+    assert_eq!(said, b"first\n");
 }

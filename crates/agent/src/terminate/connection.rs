@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::exchange::{Exchange, Forwarded, ServerEnd};
 use super::judge::Judgement;
+use super::local_server::LocalServer;
 use super::messages::Moving;
 use super::server_connection::{Place, ServerStream, connect};
 use super::socket::{STALL, end, read, read_if, read_now, reset, write_all, write_if};
@@ -62,6 +63,8 @@ pub(super) struct Connection<'a> {
     client: TcpStream,
     /// The server of the request that is under way, or was the last.
     place: Place,
+    /// The local server as the settings named it when that request came.
+    local: Arc<LocalServer>,
     /// The connection there, once it has been made.
     server: Option<(ReadHalf<ServerStream>, WriteHalf<ServerStream>)>,
     exchange: Exchange,
@@ -108,7 +111,10 @@ impl<'a> Connection<'a> {
         ends: Ends,
         state: State,
     ) -> Self {
-        let mut leave = services.borrow().leave.clone();
+        let (mut leave, local) = {
+            let service = services.borrow();
+            (service.leave.clone(), Arc::clone(&service.server))
+        };
         leave.mark_unchanged();
         Self {
             leave,
@@ -120,6 +126,7 @@ impl<'a> Connection<'a> {
             state,
             client,
             place: Place::Here,
+            local,
             server: None,
             exchange: Exchange::default(),
             to_server: Vec::new(),
@@ -234,10 +241,9 @@ impl<'a> Connection<'a> {
     /// connection, if the next request does not go there.
     async fn pass_on(&mut self) -> io::Result<Option<Departure>> {
         loop {
-            match self
-                .exchange
-                .forward(&mut self.state.plain, &mut self.to_server)
-            {
+            let forwarded_for = self.local.forwarded_for(&self.ends);
+            let State { plain, .. } = &mut self.state;
+            match (self.exchange).forward(plain, forwarded_for, &mut self.to_server) {
                 Forwarded::More | Forwarded::Waits => break,
                 Forwarded::Answer(answer) => return Ok(Some(Departure::Answer(answer))),
                 // The answer would be taken for more of the response that has begun.
@@ -302,7 +308,7 @@ impl<'a> Connection<'a> {
     /// Connects to the server. False if it cannot be reached.
     async fn connect(&mut self) -> bool {
         let service = self.services.borrow().clone();
-        let server = connect(&service, self.ends, self.place).await;
+        let server = connect(&service, &self.local, self.ends, self.place).await;
         self.server = server.ok().map(split);
         self.server_reads = true;
         self.server.is_some()
@@ -337,7 +343,9 @@ impl<'a> Connection<'a> {
         self.tries = 0;
         self.is_accepted = true;
         self.repeatable.clear();
-        if replace(&mut self.place, place) != place {
+        let local = Arc::clone(&self.services.borrow().server);
+        let is_same = replace(&mut self.local, local).is_same(&self.local);
+        if replace(&mut self.place, place) != place || !is_same {
             self.leave_server();
         }
         let counter = match place {

@@ -4,6 +4,7 @@
 //! to have what the client says next.
 
 use std::mem::take;
+use std::net::Ipv4Addr;
 
 use baton_core::rules::Request;
 
@@ -86,8 +87,14 @@ pub(super) enum ServerEnd {
 }
 
 impl Exchange {
-    /// Takes what can go to the server off the client's data, and appends it to `to_server`.
-    pub fn forward(&mut self, plain: &mut Vec<u8>, to_server: &mut Vec<u8>) -> Forwarded {
+    /// Takes what can go to the server off the client's data, and appends it to `to_server`. `forwarded_for`: the client's
+    /// address, if requests are to say it.
+    pub fn forward(
+        &mut self,
+        plain: &mut Vec<u8>,
+        forwarded_for: Option<Ipv4Addr>,
+        to_server: &mut Vec<u8>,
+    ) -> Forwarded {
         loop {
             match &mut self.way {
                 Way::Tunnel => {
@@ -114,7 +121,7 @@ impl Exchange {
                     };
                     // So many bytes of `plain` were read.
                     let head: Vec<u8> = plain.drain(..head).collect();
-                    let Some(head) = for_server(&head) else {
+                    let Some(head) = for_server(&head, forwarded_for) else {
                         return Forwarded::Answer(Answer::Bad);
                     };
                     to_server.extend(head);
@@ -315,11 +322,11 @@ mod tests {
         /// The client says this. Returns what the server gets of it, without the line that the agent adds.
         fn client(&mut self, text: &str) -> (Forwarded, String) {
             self.plain.extend(text.as_bytes());
-            let mut forwarded = self.exchange.forward(&mut self.plain, &mut self.to_server);
+            let mut forwarded = (self.exchange).forward(&mut self.plain, None, &mut self.to_server);
             if let Forwarded::Judge(head) = forwarded {
                 assert!(self.plain[..head].ends_with(b"\r\n\r\n"));
                 self.exchange.accept();
-                forwarded = self.exchange.forward(&mut self.plain, &mut self.to_server);
+                forwarded = (self.exchange).forward(&mut self.plain, None, &mut self.to_server);
             }
             let text = String::from_utf8(std::mem::take(&mut self.to_server)).unwrap();
             (forwarded, text.replace("X-Forwarded-Proto: https\r\n", ""))

@@ -5,6 +5,8 @@
 //!  client:port <==(cluster address:443, TLS)==> agent <--(client, cluster address:80, HTTP)--> the local server
 //! ```
 //!
+//! A server that listens at a unix socket is told the address instead (`local_server.rs`).
+//!
 //! To the programs in the kernel the agent is the server that listens at the service's port: they adopt connections
 //! into its listener as into any other.
 
@@ -18,6 +20,7 @@ mod http2;
 pub mod judge;
 mod kinds;
 mod listeners;
+mod local_server;
 pub mod messages;
 mod order;
 pub mod process;
@@ -42,6 +45,7 @@ use self::connection::End;
 use self::daemon::Daemon;
 use self::judge::Judge;
 use self::kinds::Kinds;
+use self::local_server::LocalServer;
 use crate::client::Ends;
 
 baton_core::shared_counters! {
@@ -61,6 +65,8 @@ baton_core::shared_counters! {
         relayed,
         /// Connections to the local server on which another data server's agent sends requests.
         relays,
+        /// Connections to the local server that could not be made.
+        unreachable,
         /// Requests that the agent answered itself, with an error.
         answered,
         /// Connections that came from another data server's agent.
@@ -80,10 +86,8 @@ baton_core::shared_counters! {
 pub(crate) struct Service {
     /// The certificates, and all else that a handshake needs.
     pub acceptor: Acceptor,
-    /// The port at which the local server listens, at the cluster address.
-    pub server_port: u16,
-    /// The mark of [`crate::Routing`], which keeps the server's answers on this host.
-    pub mark: u32,
+    /// The local server.
+    pub server: Arc<LocalServer>,
     /// The longest time that a handshake, or the head of a request, may take.
     pub head_timeout: Duration,
     /// How requests find other data servers. `None`: this one answers all.

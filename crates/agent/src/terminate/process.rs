@@ -27,8 +27,8 @@ use super::daemon::Daemon;
 use super::judge::Judge;
 use super::kinds::Kinds;
 use super::listeners::{Listeners, Wanted};
+use super::local_server::LocalServer;
 use super::messages::{FromAgent, Moving, ToAgent};
-use super::server_connection::{Place, connect};
 use super::settings::{Certificate, Report, ServiceSettings, Settings};
 use super::state::State;
 use super::succession::{Predecessor, accept_successor, hand_over, successor_serves};
@@ -64,7 +64,7 @@ pub const SUCCESSORS: &str = "successors.sock";
 ///
 /// # Errors
 /// [`Error::System`], if it cannot begin.
-pub fn run(directory: &Path, account: Account) -> Result<()> {
+pub fn run(directory: &Path, account: &Account) -> Result<()> {
     env::set_current_dir(directory).map_err(Error::system("enter the folder of the TLS agent"))?;
     // What ends the daemon with its session, or its terminal, does not end this process.
     setsid().map_err(|error| Error::system("begin a session of its own")(error.into()))?;
@@ -151,7 +151,7 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>) {
 /// so does the other.
 async fn relay(daemon: &Daemon, number: u64, service: &Service, ends: Ends) -> io::Result<()> {
     let mut agent = daemon.relayed(number).await?;
-    let mut server = connect(service, ends, Place::Here).await?;
+    let mut server = service.server.connect(ends).await?;
     copy_bidirectional(&mut agent, &mut server).await.map(drop)
 }
 
@@ -347,8 +347,12 @@ impl Agent {
         let acceptor = Acceptor::new(certificates, protocols, tickets, address.as_bytes());
         Ok(Service {
             acceptor: acceptor.map_err(|error| error.to_string())?,
-            server_port: wanted.server_port,
-            mark: wanted.mark,
+            server: Arc::new(LocalServer::new(
+                &wanted.name,
+                wanted.server.clone(),
+                wanted.mark,
+                Arc::clone(&self.counters),
+            )),
             head_timeout: wanted.head_timeout,
             cluster: wanted.has_routes.then(|| Cluster {
                 judge: self.judge.clone(),

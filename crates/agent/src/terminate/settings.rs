@@ -1,11 +1,14 @@
 //! What the daemon wants of the process that speaks TLS, and what that reports.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use baton_tls::About;
 use serde::{Deserialize, Serialize};
+
+use crate::client::Ends;
+use crate::proxy_protocol;
 
 /// All that the process serves. Each service has an address of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,8 +33,8 @@ pub struct ServiceSettings {
     pub name: String,
     /// The cluster address and port.
     pub address: SocketAddrV4,
-    /// The port at which the local server listens, at the cluster address.
-    pub server_port: u16,
+    /// The place where the local server listens.
+    pub server: ServerAddress,
     /// Whether clients are offered HTTP/2.
     pub http2: bool,
     /// The files with certificates and their keys.
@@ -44,6 +47,55 @@ pub struct ServiceSettings {
     pub has_routes: bool,
     /// The value of Strict-Transport-Security for responses without this field.
     pub hsts: Option<String>,
+}
+
+/// The place where a local server listens for HTTP.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ServerAddress {
+    /// This port of the cluster address. The server sees the client's own address.
+    Port(u16),
+    /// A unix socket.
+    Socket {
+        /// The absolute path of the socket.
+        path: PathBuf,
+        /// How the server is told the client's address.
+        client_address: ClientAddress,
+    },
+}
+
+impl ServerAddress {
+    /// The address of this client, if the head of each of its requests is to say it.
+    pub(crate) fn forwarded_for(&self, ends: &Ends) -> Option<Ipv4Addr> {
+        match self {
+            Self::Socket {
+                client_address: ClientAddress::ForwardedFor,
+                ..
+            } => Some(*ends.client.ip()),
+            Self::Port(_) | Self::Socket { .. } => None,
+        }
+    }
+}
+
+/// How a server at a unix socket is told the client's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ClientAddress {
+    /// By the header field X-Forwarded-For of each request.
+    ForwardedFor,
+    /// By version 1 of the PROXY protocol.
+    ProxyV1,
+    /// By version 2 of the PROXY protocol.
+    ProxyV2,
+}
+
+impl ClientAddress {
+    /// The bytes with which a connection to the server begins. They are empty if the heads of requests say the address.
+    pub fn header(self, ends: &Ends) -> Vec<u8> {
+        match self {
+            Self::ForwardedFor => Vec::new(),
+            Self::ProxyV1 => proxy_protocol::version_1(ends),
+            Self::ProxyV2 => proxy_protocol::version_2(ends),
+        }
+    }
 }
 
 /// One service whose clients speak HTTP and are sent to HTTPS.

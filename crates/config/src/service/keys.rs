@@ -16,7 +16,7 @@ use crate::service::policy::Policy;
 use crate::service::protocol::{ClientProtocol, UnknownName};
 use crate::service::redirect::Redirect;
 use crate::service::relay_to::RelayTo;
-use crate::service::terminate::{self, Terminate, TlsMode};
+use crate::service::terminate::{self, ClientAddress, LocalServer, Terminate, TlsMode};
 use crate::service::weights::Weights;
 use crate::service::{Handover, Service, Split, health, large, overflow, pool, route};
 use crate::values::address::ClusterAddress;
@@ -86,6 +86,13 @@ keys! {
         certificates: Vec<Spanned<PathBuf>> = list(value(terminate::path)), example ["www.example.org.pem"];
         /// With "terminate": the port at which the servers listen for HTTP, at the cluster address or at all addresses.
         server_port: NonZeroU16 = number(1..=u16::MAX), default 80, example 8080;
+        /// With "terminate", instead of server_port: the path of a unix socket at which the servers listen for HTTP. The
+        /// agent's user (tls_user) and root must be allowed to write to it. docs/https.md says more.
+        server_socket: PathBuf = value(terminate::socket), example "/run/nginx/web.sock";
+        /// With server_socket: how the servers are told each client's address: "x-forwarded-for", by this header field
+        /// of every request, which clients cannot set themselves, or "proxy-v1" or "proxy-v2", by the PROXY protocol at
+        /// the beginning of every connection, which servers must expect then.
+        client_address: ClientAddress = text, default "x-forwarded-for", example "proxy-v2";
         /// With "terminate": a value for the header field Strict-Transport-Security (HSTS) of all responses whose servers
         /// do not set it. For so many seconds a browser that has seen it uses nothing but HTTPS for this host, even if
         /// the key is removed. "; includeSubDomains" and "; preload" may follow. Default: none.
@@ -207,7 +214,13 @@ impl Keys {
                     certificates: (self.certificates.value()?.into_iter())
                         .map(Spanned::into_inner)
                         .collect(),
-                    server_port: self.server_port.value()?,
+                    server: match self.server_socket.optional()? {
+                        None => LocalServer::Port(self.server_port.value()?),
+                        Some(path) => LocalServer::Socket {
+                            path,
+                            client_address: self.client_address.value()?,
+                        },
+                    },
                     hsts: self.hsts.optional()?,
                     http2: self.http2.value()?,
                 }),

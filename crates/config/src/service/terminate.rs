@@ -4,6 +4,7 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use crate::reading::problem::Problem;
+use crate::sections::local::absolute;
 use crate::service::hsts::Hsts;
 use crate::values::words::words;
 
@@ -13,12 +14,38 @@ pub struct Terminate {
     /// The files with certificates and their private keys, at least one. A path that is not absolute begins at the
     /// directory of the configuration file.
     pub certificates: Vec<PathBuf>,
-    /// The port at which each local server listens, at the cluster address. It is not the service's own.
-    pub server_port: NonZeroU16,
+    /// How the agent reaches the local server.
+    pub server: LocalServer,
     /// What responses tell browsers about HTTPS, unless their servers do.
     pub hsts: Option<Hsts>,
     /// Whether clients are offered HTTP/2.
     pub http2: bool,
+}
+
+/// How the agent of a data server reaches the server there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LocalServer {
+    /// The server listens at this port of the cluster address. It is not the service's own.
+    Port(NonZeroU16),
+    /// The server listens at a unix socket.
+    Socket {
+        /// The absolute path of the socket.
+        path: PathBuf,
+        /// How the server is told the client's address.
+        client_address: ClientAddress,
+    },
+}
+
+words! {
+    /// How a server at a unix socket is told the client's address.
+    pub enum ClientAddress "client_address" {
+        /// In the header field X-Forwarded-For of each request.
+        ForwardedFor = "x-forwarded-for",
+        /// In a line of text at the beginning of each connection, by version 1 of the PROXY protocol.
+        ProxyV1 = "proxy-v1",
+        /// In bytes at the beginning of each connection, by version 2 of the PROXY protocol.
+        ProxyV2 = "proxy-v2",
+    }
 }
 
 words! {
@@ -43,4 +70,22 @@ pub(crate) fn path(key: &str, path: String) -> Result<PathBuf, Problem> {
         ));
     }
     Ok(path.into())
+}
+
+/// The longest path that the address of a socket has room for, with a zero behind it (unix(7)).
+const LONGEST_SOCKET: usize = 107;
+
+/// Reads the path of a unix socket.
+pub(crate) fn socket(key: &str, path: String) -> Result<PathBuf, Problem> {
+    let path = absolute(key, path)?;
+    let length = path.as_os_str().len();
+    if length > LONGEST_SOCKET {
+        return Err(Problem::new(
+            format!(
+                "{key} has a path of {length} bytes, and a socket's has at most {LONGEST_SOCKET}"
+            ),
+            "have the server listen at a shorter path, like \"/run/nginx/web.sock\"",
+        ));
+    }
+    Ok(path)
 }

@@ -8,6 +8,9 @@ use crate::service::protocol::{ClientProtocol, UnknownName};
 use crate::service::terminate::TlsMode;
 use crate::service::{Handover, Split};
 
+/// Folders that `packaging/baton.service` hides from the daemon and its children (PrivateTmp, ProtectHome).
+const HIDDEN: [&str; 5] = ["/tmp", "/var/tmp", "/home", "/root", "/run/user"];
+
 /// Reports keys of a service that have no meaning for what its clients speak.
 pub(super) fn check(report: &mut Report<'_>, service: &Keys) {
     match service.protocol.get() {
@@ -85,6 +88,8 @@ fn not_of_tls(report: &mut Report<'_>, service: &Keys) {
     for (key, place) in [
         ("certificates", service.certificates.span()),
         ("server_port", service.server_port.span()),
+        ("server_socket", service.server_socket.span()),
+        ("client_address", service.client_address.span()),
         ("hsts", service.hsts.span()),
         ("http2", service.http2.span()),
     ] {
@@ -106,17 +111,7 @@ fn terminates(report: &mut Report<'_>, service: &Keys) {
             "add certificates = [\"…\"], PEM files with a certificate and its private key",
         );
     }
-    let is_own_port = service
-        .port
-        .get()
-        .is_some_and(|port| service.server_port.get() == Some(port));
-    if is_own_port {
-        report.error(
-            service.server_port.span().or(service.tls.span()),
-            "the servers cannot listen at the service's own port, where the agents speak TLS",
-            "give server_port the port at which the servers listen for HTTP",
-        );
-    }
+    local_server(report, service);
     for place in (service.route.items().iter()).filter_map(|route| route.alpn.span()) {
         report.error(
             place,
@@ -133,6 +128,47 @@ fn terminates(report: &mut Report<'_>, service: &Keys) {
     }
 }
 
+/// Reports what is wrong with the way from the agent to the local server.
+fn local_server(report: &mut Report<'_>, service: &Keys) {
+    let is_own_port = service
+        .port
+        .get()
+        .is_some_and(|port| service.server_port.get() == Some(port));
+    if is_own_port && service.server_socket.is_absent() {
+        report.error(
+            service.server_port.span().or(service.tls.span()),
+            "the servers cannot listen at the service's own port, where the agents speak TLS",
+            "give server_port the port at which the servers listen for HTTP",
+        );
+    }
+    if service.server_socket.is_absent()
+        && let Some(place) = service.client_address.span()
+    {
+        report.error(
+            place,
+            "client_address is for servers at a unix socket: at server_port they see the client's own address",
+            "remove it, or write server_socket in place of server_port",
+        );
+    }
+    let Some(socket) = service.server_socket.given() else {
+        return;
+    };
+    if service.server_port.given().is_some() {
+        report.error(
+            socket.span(),
+            "server_socket and server_port are two ways to the same servers",
+            "remove one of them",
+        );
+    }
+    if let Some(folder) = (HIDDEN.iter()).find(|folder| socket.get_ref().starts_with(folder)) {
+        report.warning(
+            Some(socket.span()),
+            format!("the unit of baton for systemd hides {folder} from the daemon and the agent"),
+            "have the servers listen in a folder of their own in /run",
+        );
+    }
+}
+
 fn only_for_tls(report: &mut Report<'_>, service: &Keys) {
     let of_routes = service.route.iter().filter_map(|route| route.alpn.span());
     let places = of_routes.map(|place| ("alpn", place));
@@ -141,6 +177,8 @@ fn only_for_tls(report: &mut Report<'_>, service: &Keys) {
         ("tls", service.tls.span()),
         ("certificates", service.certificates.span()),
         ("server_port", service.server_port.span()),
+        ("server_socket", service.server_socket.span()),
+        ("client_address", service.client_address.span()),
         ("hsts", service.hsts.span()),
         ("http2", service.http2.span()),
     ];

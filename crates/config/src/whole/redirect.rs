@@ -114,6 +114,7 @@ fn listens_alone(
             .get()
             .is_some_and(|port| service.port.get() == Some(port));
         if are_beside(service, other)
+            && other.server_socket.is_absent()
             && other.tls.get() == Some(&TlsMode::Terminate)
             && is_same
             && let Some(node) = is_here.next()

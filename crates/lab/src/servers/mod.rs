@@ -8,6 +8,7 @@
 //! | /empty /1b /4k /64k /1m /64m /256m | the same bytes on every host |
 //! | /ds1/… /dsN/… | the host's name, a space, the path that was asked for |
 //! | /dsN/4k and so on | nginx only: the same bytes as /4k |
+//! | /dsN/client | nginx only: the host's name, the client's address, X-Forwarded-For and X-Forwarded-Proto |
 //! | /upload | reads the whole body (chunked or not), answers its length; Apache and Go also its SHA-256 |
 //!
 //! nginx names the host in the header X-Served-By of every page.

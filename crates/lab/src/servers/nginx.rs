@@ -8,7 +8,7 @@ use super::files;
 use super::prepared::{Prepared, first_word, make_directory, write};
 use crate::certificates;
 use crate::error::Result;
-use crate::file::{Host, Server};
+use crate::file::{Host, HostName, Server};
 
 pub(super) fn prepare(host: &Host, server: &Server, directory: &Path) -> Result<Prepared> {
     let own = directory.join("nginx");
@@ -27,17 +27,21 @@ pub(super) fn prepare(host: &Host, server: &Server, directory: &Path) -> Result<
             "-c".into(),
             config.to_string_lossy().into_owned(),
         ],
-        leftovers: vec![own.join("upload.sock")],
+        leftovers: ["upload.sock", "proxy.sock", "forwarded.sock"]
+            .map(|socket| own.join(socket))
+            .into(),
     })
 }
 
-/// The text of nginx.conf. `/upload` goes to a second server over a Unix socket, because nginx waits for the
-/// whole body only when it is a proxy. Then `$content_length` is the number of bytes read, also for a chunked body.
+/// The text of nginx.conf. Besides its port, the server listens at two Unix sockets: at `proxy.sock` it expects the PROXY
+/// protocol, and at `forwarded.sock` the client's address in X-Forwarded-For. `/upload` goes to a second server over a
+/// Unix socket, because nginx waits for the whole body only when it is a proxy. Then `$content_length` is the number of
+/// bytes read, also for a chunked body.
 fn text(host: &Host, server: &Server, directory: &Path, own: &Path) -> String {
     let name = &host.name;
     let port = server.port.number();
     let workers = server.workers;
-    let (directory, own) = (directory.display(), own.display());
+    let (directory, own) = (directory.display(), own.display().to_string());
     let (ssl, certificate) = if server.tls {
         let pair =
             format!("ssl_certificate {own}/certificate.pem; ssl_certificate_key {own}/key.pem;");
@@ -46,8 +50,7 @@ fn text(host: &Host, server: &Server, directory: &Path, own: &Path) -> String {
         ("", String::new())
     };
     let files_limit = files_limit();
-    let files = files::directory();
-    let files = files.display();
+    let pages = pages(name, &own);
     let listen_ipv6 = if host.has_ipv6() {
         format!("listen [::]:{port} {ssl} reuseport backlog=4096 ipv6only=on;")
     } else {
@@ -92,7 +95,40 @@ http {{
         listen {port} {ssl} reuseport backlog=4096;
         {certificate}
         {listen_ipv6}
-        root {files};
+        {pages}
+    }}
+
+    server {{
+        listen unix:{own}/proxy.sock proxy_protocol;
+        set_real_ip_from unix:;
+        real_ip_header proxy_protocol;
+        {pages}
+    }}
+
+    server {{
+        listen unix:{own}/forwarded.sock;
+        set_real_ip_from unix:;
+        real_ip_header X-Forwarded-For;
+        {pages}
+    }}
+
+    server {{
+        listen unix:{own}/upload.sock;
+        default_type text/plain;
+        access_log off;
+        return 200 "$body_length\n";
+    }}
+}}
+"#
+    )
+}
+
+/// The pages of this host, for each way to reach the server. `own` is the folder of its files.
+fn pages(name: &HostName, own: &str) -> String {
+    let files = files::directory();
+    let files = files.display();
+    format!(
+        r#"root {files};
         add_header X-Served-By {name} always;
 
         location = /whoami {{
@@ -113,6 +149,10 @@ http {{
             dav_methods PUT;
             create_full_put_path on;
         }}
+        location ~ ^/ds[0-9]+/client$ {{
+            default_type text/plain;
+            return 200 "{name} $remote_addr $http_x_forwarded_for $http_x_forwarded_proto\n";
+        }}
         location ~ ^/ds[0-9]+/ {{
             default_type text/plain;
             return 200 "{name} $request_uri\n";
@@ -122,17 +162,7 @@ http {{
             proxy_pass_request_body off;
             proxy_set_header Content-Length "";
             proxy_set_header X-Body-Length $content_length;
-        }}
-    }}
-
-    server {{
-        listen unix:{own}/upload.sock;
-        default_type text/plain;
-        access_log off;
-        return 200 "$body_length\n";
-    }}
-}}
-"#
+        }}"#
     )
 }
 

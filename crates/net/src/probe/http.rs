@@ -2,8 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::Reason;
 
@@ -35,7 +34,10 @@ impl Get {
         Some(Self(request.into_bytes()))
     }
 
-    pub(super) async fn exchange(&self, mut stream: TcpStream) -> Result<(), Reason> {
+    pub(super) async fn exchange(
+        &self,
+        mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    ) -> Result<(), Reason> {
         stream
             .write_all(&self.0)
             .await

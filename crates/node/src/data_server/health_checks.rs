@@ -5,23 +5,28 @@ use std::{
     future::pending,
     net::{SocketAddr, SocketAddrV4},
     num::NonZeroU32,
+    path::PathBuf,
     pin::Pin,
     time::{Duration, Instant},
 };
 
+use baton_agent::{Ends, terminate::settings::ServerAddress};
 use baton_config::{HealthCheck as Check, Probe as Wanted, Service};
 use baton_core::{
     Moment,
     health::{self, Action, HealthCheck, Settings},
     listening::ListeningClock,
 };
-use baton_net::probe::{Get, Probe, Reason, probe_here};
+use baton_net::probe::{Get, Probe, Reason, probe_here, probe_socket};
 use baton_wire::Health;
 use tokio::{sync::mpsc, task::spawn_blocking, time::sleep};
 use tracing::{info, warn};
 
 use crate::{
-    data_server::address_translation::{self, Looks},
+    data_server::{
+        address_translation::{self, Looks},
+        tls_agent::server_address,
+    },
     owned_task::OwnedTask,
 };
 
@@ -33,8 +38,54 @@ pub struct CheckResult {
     pub health: Health,
 }
 
-/// The check of one service, with the address of the server that it asks, and the task that does it.
-type Running = (Option<(SocketAddrV4, Check)>, Option<OwnedTask>);
+/// The check of one service, with the server that it asks, and the task that does it.
+type Running = (Option<(Server, Check)>, Option<OwnedTask>);
+
+/// The server that a check asks.
+#[derive(Clone, PartialEq, Eq)]
+enum Server {
+    /// It listens at this address.
+    At(SocketAddrV4),
+    /// It listens at this unix socket, and each connection begins with these bytes.
+    Socket(PathBuf, Vec<u8>),
+}
+
+impl Server {
+    /// The server of the service at this address. It may be behind this data server's TLS agent.
+    fn of(address: SocketAddrV4, service: &Service) -> Self {
+        let terminate = service.terminate.as_ref();
+        match terminate.map(|terminate| server_address(&terminate.server)) {
+            None => Self::At(address),
+            Some(ServerAddress::Port(port)) => Self::At(SocketAddrV4::new(*address.ip(), port)),
+            Some(ServerAddress::Socket {
+                path,
+                client_address,
+            }) => {
+                // As where the server sees addresses: the check comes from the cluster address.
+                let ends = Ends {
+                    client: address,
+                    cluster: address,
+                };
+                Self::Socket(path, client_address.header(&ends))
+            }
+        }
+    }
+
+    /// The address that a request is for.
+    fn host(&self, service: SocketAddrV4) -> SocketAddr {
+        match self {
+            Self::At(address) => SocketAddr::V4(*address),
+            Self::Socket(..) => (*service.ip(), 80).into(),
+        }
+    }
+
+    async fn probe(&self, wanted: &Probe) -> Result<(), Reason> {
+        match self {
+            Self::At(address) => probe_here(SocketAddr::V4(*address), wanted).await,
+            Self::Socket(path, first) => probe_socket(path, first, wanted).await,
+        }
+    }
+}
 
 /// The checks that run, and their last verdicts.
 pub struct Checks {
@@ -98,7 +149,7 @@ impl Checks {
             return (None, None);
         };
         let task = OwnedTask::spawn(run(
-            (address, server),
+            (address, server.clone()),
             service.name.to_string(),
             check.clone(),
             self.interfaces.clone(),
@@ -111,11 +162,10 @@ impl Checks {
     }
 }
 
-/// The check of a service and the address of the server that it asks, which may be behind this data server's TLS agent.
-fn wanted(address: SocketAddrV4, service: &Service) -> Option<(SocketAddrV4, Check)> {
-    let port = (service.terminate.as_ref()).map_or(address.port(), |one| one.server_port.get());
+/// The check of a service, and the server that it asks.
+fn wanted(address: SocketAddrV4, service: &Service) -> Option<(Server, Check)> {
     let check = service.health.clone()?;
-    Some((SocketAddrV4::new(*address.ip(), port), check))
+    Some((Server::of(address, service), check))
 }
 
 /// While a probe is under way the clock is looked at this often, because a server's silence counts only while this
@@ -129,8 +179,8 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    fn begin(id: health::Probe, target: SocketAddrV4, wanted: Probe) -> Self {
-        let found = async move { probe_here(SocketAddr::V4(target), &wanted).await };
+    fn begin(id: health::Probe, server: Server, wanted: Probe) -> Self {
+        let found = async move { server.probe(&wanted).await };
         Self {
             id,
             found: Box::pin(found),
@@ -146,11 +196,12 @@ async fn found(under_way: &mut Option<UnderWay>) -> (health::Probe, Result<(), R
     }
 }
 
-/// Checks one service, whose address is `target`, by asking `server` until its task is aborted or `report` is closed. The cluster address is local on a data server,
-/// so the probe finds the server whether it listens at that address or at all addresses. The answer of a server outside
-/// this network namespace does not count, because it could not adopt connections.
+/// Checks one service, whose address is `target`, by asking `server` until its task is aborted or `report` is closed.
+/// The cluster address is local on a data server, so the probe finds the server whether it listens at that address or at
+/// all addresses. The answer of a server outside this network namespace does not count, because it could not adopt
+/// connections; at a unix socket it does, because there the agent adopts them.
 async fn run(
-    (target, server): (SocketAddrV4, SocketAddrV4),
+    (target, server): (SocketAddrV4, Server),
     name: String,
     check: Check,
     interfaces: Vec<String>,
@@ -159,7 +210,7 @@ async fn run(
 ) {
     let wanted = match &check.probe {
         Wanted::Tcp => Probe::Tcp,
-        Wanted::Http(path) => match Get::new(path.as_str(), SocketAddr::V4(server)) {
+        Wanted::Http(path) => match Get::new(path.as_str(), server.host(target)) {
             Some(get) => Probe::Http(get),
             None => {
                 warn!(
@@ -203,7 +254,7 @@ async fn run(
                         let reason = format!("{what}: `baton doctor` says what to do");
                         health.handle_result(now, id, Err(reason));
                     }
-                    None => under_way = Some(UnderWay::begin(id, server, wanted.clone())),
+                    None => under_way = Some(UnderWay::begin(id, server.clone(), wanted.clone())),
                 },
                 Action::Abandon(_) => under_way = None,
                 Action::Verdict { health, reason } => {

@@ -1,5 +1,7 @@
 //! A request of HTTP/2 as the server gets it: of HTTP/1.1, with the same meaning. No I/O.
 
+use std::net::Ipv4Addr;
+
 use hyper::header::{
     CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderName, HeaderValue, TE,
     TRANSFER_ENCODING,
@@ -15,11 +17,19 @@ use crate::http::verdict::{Verdict, judge};
 /// Tells the server that its client speaks HTTPS. Clients cannot say this themselves.
 const SCHEME: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Makes the request that the server gets. `has_body`: more follows than the head.
+/// Tells the server the client's address, where it cannot see it.
+const ADDRESS: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// Makes the request that the server gets. `has_body`: more follows than the head. `forwarded_for`: the client's address,
+/// if requests are to say it.
 ///
 /// # Errors
 /// The request gets this answer from the agent itself.
-pub(super) fn for_server(client: Parts, has_body: bool) -> Result<Parts, Answer> {
+pub(super) fn for_server(
+    client: Parts,
+    has_body: bool,
+    forwarded_for: Option<Ipv4Addr>,
+) -> Result<Parts, Answer> {
     // A tunnel would be nobody's request (CONNECT).
     if client.method == Method::CONNECT {
         return Err(Answer::Bad);
@@ -39,6 +49,11 @@ pub(super) fn for_server(client: Parts, has_body: bool) -> Result<Parts, Answer>
     join_cookies(&mut fields);
     fields.insert(HOST, host);
     fields.insert(SCHEME, HeaderValue::from_static("https"));
+    if let Some(client) = forwarded_for {
+        remove_alike(&mut fields, &ADDRESS);
+        let client = HeaderValue::try_from(client.to_string());
+        fields.insert(ADDRESS, client.map_err(|_| Answer::Bad)?);
+    }
     if wants_trailers {
         fields.insert(TE, HeaderValue::from_static("trailers"));
         // RFC 9110, section 10.1.4.

@@ -108,7 +108,7 @@ impl Servers {
 impl Server {
     /// Connects to the server at this place in the client's name.
     pub async fn connect(service: &Arc<Service>, ends: Ends, place: Place) -> io::Result<Self> {
-        let stream = connect(service, ends, place).await?;
+        let stream = connect(service, &service.server, ends, place).await?;
         Self::over(stream, service, place).await
     }
 

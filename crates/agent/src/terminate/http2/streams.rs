@@ -88,8 +88,9 @@ impl Streams {
     ) -> Result<Response<ResponseBody>, Answer> {
         let open = Arc::clone(&self.open);
         let (client, body) = request.into_parts();
-        let request = for_server(client, !body.is_end_stream())?;
         let service = self.services.borrow().clone();
+        let forwarded_for = service.server.forwarded_for(&self.ends);
+        let request = for_server(client, !body.is_end_stream(), forwarded_for)?;
         let place = self.judge(&service, &request).await?;
         let count = match place {
             Place::Here => &self.counters.requests,

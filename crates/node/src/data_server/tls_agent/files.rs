@@ -1,6 +1,7 @@
 //! Files that the daemon has for the process: a folder with the sockets by which they meet, and the private keys.
 
 use std::{
+    ffi::CString,
     fs::{self, DirBuilder, Permissions},
     io,
     os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, chown},
@@ -13,7 +14,7 @@ use baton_agent::{
     terminate::{process, settings::Settings},
 };
 use baton_tls::PemFile;
-use nix::unistd::User;
+use nix::unistd::{User, getgrouplist};
 use tokio::net::UnixListener;
 
 /// In the folder only the owner of a file can replace it: the process cannot replace the daemon's socket.
@@ -48,9 +49,14 @@ pub fn share(directory: &Path, user: &str) -> Result<Account> {
     chown(directory, None, Some(found.gid.as_raw()))
         .and_then(|()| fs::set_permissions(directory, Permissions::from_mode(MODE)))
         .with_context(|| format!("cannot let {user} into {}", directory.display()))?;
+    let groups = CString::new(user)
+        .map_err(io::Error::from)
+        .and_then(|name| Ok(getgrouplist(&name, found.gid)?))
+        .with_context(|| format!("cannot look up the groups of {user}"))?;
     Ok(Account {
         user: found.uid,
         group: found.gid,
+        groups,
     })
 }
 

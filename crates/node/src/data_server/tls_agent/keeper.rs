@@ -9,7 +9,7 @@ use baton_agent::terminate::{
     settings::{Report, Settings},
 };
 use baton_streams::{Opened, Question};
-use nix::sys::prctl::set_dumpable;
+use nix::{sys::prctl::set_dumpable, unistd::Gid};
 use tokio::{
     net::UnixListener,
     process::{Child, Command},
@@ -259,7 +259,13 @@ impl Keeper {
         let child = Command::new("/proc/self/exe")
             .arg("tls-agent")
             .arg(&self.directory)
-            .args([account.user.to_string(), account.group.to_string()])
+            .arg(account.user.to_string())
+            .args(
+                [account.group]
+                    .iter()
+                    .chain(&account.groups)
+                    .map(Gid::to_string),
+            )
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()

@@ -25,10 +25,12 @@ use baton_agent::{
     Routing,
     terminate::{
         judge::RequestRules,
-        settings::{Certificate, RedirectSettings, ServiceSettings, Settings},
+        settings::{
+            Certificate, ClientAddress, RedirectSettings, ServerAddress, ServiceSettings, Settings,
+        },
     },
 };
-use baton_config::Service;
+use baton_config::{self as config, LocalServer, Service};
 use baton_dataplane::DataServer;
 use baton_streams::{Ask, Opened, Question};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -183,7 +185,7 @@ fn terminate(
     Some(ServiceSettings {
         name: service.name.to_string(),
         address,
-        server_port: terminate.server_port.get(),
+        server: server_address(&terminate.server),
         http2: terminate.http2,
         certificates: (terminate.certificates.iter())
             .map(|file| directory.join(file))
@@ -193,4 +195,27 @@ fn terminate(
         has_routes: service.routes_inside_tls(),
         hsts: terminate.hsts.as_ref().map(ToString::to_string),
     })
+}
+
+/// The place where the process finds the local server.
+pub fn server_address(server: &LocalServer) -> ServerAddress {
+    match server {
+        LocalServer::Port(port) => ServerAddress::Port(port.get()),
+        LocalServer::Socket {
+            path,
+            client_address: setting,
+        } => ServerAddress::Socket {
+            path: path.clone(),
+            client_address: client_address(*setting),
+        },
+    }
+}
+
+/// How a server at a unix socket is told the client's address.
+fn client_address(setting: config::ClientAddress) -> ClientAddress {
+    match setting {
+        config::ClientAddress::ForwardedFor => ClientAddress::ForwardedFor,
+        config::ClientAddress::ProxyV1 => ClientAddress::ProxyV1,
+        config::ClientAddress::ProxyV2 => ClientAddress::ProxyV2,
+    }
 }

@@ -12,7 +12,7 @@ fn client(method: &str, uri: &str, fields: &[(&str, &str)]) -> Parts {
 
 /// What the server gets, with its fields in order of their names.
 fn seen(client: Parts, has_body: bool) -> Result<String, Answer> {
-    let text = String::from_utf8(head(&for_server(client, has_body)?)?).unwrap();
+    let text = String::from_utf8(head(&for_server(client, has_body, None)?)?).unwrap();
     let mut lines: Vec<_> = text.trim_end().split("\r\n").collect();
     lines[1..].sort_unstable();
     Ok(lines.join("\n"))
@@ -76,7 +76,7 @@ fn a_body_has_a_length_or_chunks() {
 #[test]
 fn a_host_is_named_once() {
     let host = |uri, fields: &[(&str, &str)]| {
-        let request = for_server(client("GET", uri, fields), false)?;
+        let request = for_server(client("GET", uri, fields), false, None)?;
         Ok(request.headers[HOST].to_str().unwrap().to_owned())
     };
     assert_eq!(host("https://a.b/", &[]).as_deref(), Ok("a.b"));
@@ -123,4 +123,34 @@ fn what_servers_could_read_differently_is_refused() {
     let both = [("content-length", "5"), ("transfer-encoding", "chunked")];
     let said = seen(client("POST", "https://a/", &both), true).unwrap();
     assert!(!said.contains("chunked"), "{said}");
+}
+
+#[test]
+fn a_client_does_not_say_its_own_address() {
+    let fields = [
+        ("x-forwarded-for", "192.0.2.1"),
+        ("x_forwarded_for", "192.0.2.2"),
+        ("x-forwarded-for", "192.0.2.3"),
+        ("x-forwarded-foreign", "a"),
+    ];
+    let seen = |forwarded_for| {
+        let client = client("GET", "https://a/", &fields);
+        let request = for_server(client, false, forwarded_for).unwrap();
+        let fields = request.headers.iter();
+        let fields = fields.filter(|(name, _)| name.as_str().contains("for"));
+        let fields = fields.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
+        let mut fields: Vec<_> = fields.collect();
+        fields.sort_unstable();
+        fields
+    };
+    assert_eq!(
+        seen(Some(Ipv4Addr::new(203, 0, 113, 7))),
+        [
+            "x-forwarded-for: 203.0.113.7",
+            "x-forwarded-foreign: a",
+            "x-forwarded-proto: https"
+        ]
+    );
+    // A server that is told otherwise gets it as it is.
+    assert_eq!(seen(None).len(), fields.len() + 1);
 }

@@ -6,6 +6,8 @@ use tokio::sync::watch;
 
 use super::super::super::arrivals::Arrivals;
 use super::super::super::kinds::Kinds;
+use super::super::super::local_server::LocalServer;
+use super::super::super::settings::ServerAddress;
 use super::super::client_stream::tests::certificate;
 use super::*;
 
@@ -13,8 +15,12 @@ use super::*;
 pub fn service() -> Arc<Service> {
     Arc::new(Service {
         acceptor: certificate().0,
-        server_port: 1,
-        mark: 0,
+        server: Arc::new(LocalServer::new(
+            "web",
+            ServerAddress::Port(1),
+            0,
+            Arc::default(),
+        )),
         head_timeout: Duration::from_secs(60),
         cluster: None,
         arrivals: Arrivals::default(),
