@@ -5,8 +5,8 @@
 //! a data server from the moment that server sends anything but a RST in it, until another data server does.
 //!
 //! A socket that ends sends a RST with ACK, while an answer to a segment that has no socket is a RST alone
-//! (RFC 9293, 3.10.7.1). If a daemon was killed, its agent's sockets end, and one that had just adopted its connection
-//! may not have sent anything but that RST.
+//! (RFC 9293, 3.10.7.1). If a daemon or its TLS agent was killed, its sockets end, and one that had just adopted its
+//! connection may not have sent anything but that RST.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

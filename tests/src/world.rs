@@ -63,7 +63,7 @@ pub struct World {
     pub nodes: BTreeMap<String, StartedNode>,
     /// The service managers that steps started, by host.
     pub managers: BTreeMap<String, Manager>,
-    /// The hosts whose daemon was killed at least once.
+    /// The hosts whose daemon or TLS agent was killed at least once.
     pub killed: BTreeSet<String>,
     /// The clients that `begin` started and that no `finish` has ended yet.
     pub background: Option<Background>,

@@ -14,6 +14,7 @@ use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::either::Either;
 
 use super::exchange::{Exchange, Forwarded, ServerEnd};
 use super::judge::Judgement;
@@ -263,6 +264,9 @@ impl<'a> Connection<'a> {
             }
         }
         self.set_deadline();
+        if !self.to_server.is_empty() && self.server.is_none() {
+            self.find_kept();
+        }
         if take(&mut self.is_accepted) && self.server.is_some() && self.exchange.can_be_repeated() {
             self.repeatable.clone_from(&self.to_server);
         }
@@ -285,6 +289,18 @@ impl<'a> Connection<'a> {
             None if begins => Some(Instant::now() + self.services.borrow().head_timeout),
             _ => None,
         };
+    }
+
+    /// Goes on with the connection to the local server that this client had, if it was here before and the server has kept
+    /// it.
+    fn find_kept(&mut self) {
+        let service = self.services.borrow();
+        if self.place == Place::Here
+            && let Some(cluster) = &service.cluster
+            && let Some(server) = cluster.kept.take(self.ends, &self.local)
+        {
+            self.server = Some(split(Either::Left(server)));
+        }
     }
 
     /// Ends the connection to the server. What it has not taken of an earlier request must not begin a later one.
@@ -373,6 +389,14 @@ impl<'a> Connection<'a> {
             state: packed.clone(),
         };
         if (cluster.daemon.move_to(next, moving, reset(&self.client))).await {
+            let is_idle = self.to_server.is_empty() && self.from_server.is_empty();
+            if is_idle
+                && self.exchange.goes_on_without_server()
+                && let Some((from, to)) = self.server
+                && let Either::Left(server) = from.unsplit(to)
+            {
+                cluster.kept.keep(self.ends, self.local, server);
+            }
             return Ok(None);
         }
         self.counters.stayed.fetch_add(1, Relaxed);

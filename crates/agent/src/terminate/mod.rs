@@ -18,6 +18,7 @@ mod exchange;
 mod framed;
 mod http2;
 pub mod judge;
+mod kept;
 mod kinds;
 mod listeners;
 mod local_server;
@@ -44,6 +45,7 @@ use self::begin::serve;
 use self::connection::End;
 use self::daemon::Daemon;
 use self::judge::Judge;
+use self::kept::Kept;
 use self::kinds::Kinds;
 use self::local_server::LocalServer;
 use crate::client::Ends;
@@ -108,6 +110,8 @@ pub(crate) struct Cluster {
     judge: Judge,
     /// Has connections move there, and requests relayed.
     daemon: Daemon,
+    /// Where the local server's connections wait meanwhile.
+    kept: Kept,
 }
 
 impl Service {

@@ -25,6 +25,7 @@ use tokio::time::{Instant, interval, interval_at};
 use super::arrivals::Arrivals;
 use super::daemon::Daemon;
 use super::judge::Judge;
+use super::kept::Kept;
 use super::kinds::Kinds;
 use super::listeners::{Listeners, Wanted};
 use super::local_server::LocalServer;
@@ -121,7 +122,7 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>) {
                 }
                 message => agent.hear(message).await,
             },
-            _ = count.tick() => agent.tell_counters(),
+            _ = count.tick() => agent.look_after(),
             _ = look.tick() => agent.tickets.renew(),
             come = accept_successor(successors.as_ref()) => successor = agent.hand_over(come),
             serves = successor_serves(&mut successor) => match serves {
@@ -141,7 +142,7 @@ async fn serve(mut agent: Agent, mut orders: mpsc::UnboundedReceiver<ToAgent>) {
                 ToAgent::End => return,
                 message => agent.hear(message).await,
             },
-            _ = count.tick() => agent.tell_counters(),
+            _ = count.tick() => agent.look_after(),
             _ = look.tick() => agent.tickets.forget(),
         }
     }
@@ -178,6 +179,7 @@ struct Agent {
     predecessor: Option<Predecessor>,
     daemon: Daemon,
     judge: Judge,
+    kept: Kept,
     arrivals: Arrivals,
     kinds: Kinds,
     leave: watch::Sender<()>,
@@ -195,6 +197,7 @@ impl Agent {
             predecessor,
             daemon,
             judge: Judge::default(),
+            kept: Kept::default(),
             arrivals: Arrivals::default(),
             kinds: Kinds::default(),
             leave: watch::Sender::default(),
@@ -211,6 +214,7 @@ impl Agent {
     async fn hear(&self, message: ToAgent) {
         match message {
             ToAgent::Take(number, moving) => {
+                // The answer says as well that an earlier session of the connection is forgotten.
                 let can_take = self.can_take(&moving);
                 if can_take {
                     self.arrivals.expect(moving);
@@ -244,7 +248,9 @@ impl Agent {
         }
     }
 
-    fn tell_counters(&self) {
+    /// Does what is to be done now and then.
+    fn look_after(&self) {
+        self.kept.forget();
         let counters = [self.counters.all(), self.redirected.all()].concat();
         let counters = counters
             .into_iter()
@@ -357,6 +363,7 @@ impl Agent {
             cluster: wanted.has_routes.then(|| Cluster {
                 judge: self.judge.clone(),
                 daemon: self.daemon.clone(),
+                kept: self.kept.clone(),
             }),
             arrivals: self.arrivals.clone(),
             hsts: wanted.hsts.clone(),

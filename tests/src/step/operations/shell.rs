@@ -32,6 +32,9 @@ pub struct Run {
     /// How long the command may take.
     #[serde(default = "limit")]
     within: Span,
+    /// Whether it kills a daemon or a TLS agent there, whose sockets then end at any moment (`guard.rs`).
+    #[serde(default)]
+    kills: bool,
 }
 
 /// Sets kernel parameters.
@@ -105,6 +108,9 @@ impl Run {
             .map(|word| world.fill(&self.on, word))
             .collect::<Result<_>>()?;
         let words: Vec<_> = words.iter().map(String::as_str).collect();
+        if self.kills {
+            world.killed.insert(self.on.clone());
+        }
         world.run_within(&self.on, &words, self.within.0).map(drop)
     }
 }

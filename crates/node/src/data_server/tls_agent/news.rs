@@ -84,8 +84,9 @@ mod tests {
     /// The next news, described; none if nothing has changed.
     async fn next(news: &mut News) -> Vec<String> {
         let next = timeout(Duration::from_millis(1), news.next()).await;
-        let describe = |message| format!("{message:?}").split('{').next().unwrap().to_owned();
-        next.unwrap_or_default().iter().map(describe).collect()
+        let messages = next.unwrap_or_default().into_iter();
+        let described = messages.map(|message| format!("{message:?}"));
+        (described.map(|text| text.chars().take_while(|byte| *byte != '{').collect())).collect()
     }
 
     #[tokio::test(start_paused = true)]
