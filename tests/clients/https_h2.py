@@ -11,15 +11,12 @@ import subprocess
 import sys
 import tempfile
 
-from tls_client import Client
+from http2_frames import DATA, GOAWAY, RESET, Frames, frame, literal, request
 
 HOST, PORT = sys.argv[1], int(sys.argv[2])
 TIMES = int(sys.argv[3])
 NAMES = {"ds1.example": "ds1", "ds2.example": "ds2", "a.ds3.example": "ds3"}
 PAGES = {"4k": "609f24ecd546a75b", "64k": "61232a41c8f3858a", "1m": "bc9d1d01517351f3", "64m": "06c76628fe78ebe6"}
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RESET, SETTINGS, GOAWAY = 0, 1, 3, 4, 7
-END_STREAM, END_HEADERS = 1, 4
 
 
 def curl(name, *args, status=0, text=None):
@@ -90,55 +87,14 @@ def kinds():
     curl("ds1.example", *head, "-H", "Content-Length: 5", url, status=92)
 
 
-class Frames(Client):
-    """HTTP/2 by hand."""
-
-    def __init__(self):
-        super().__init__((HOST, PORT), "ds1.example", protocols=("h2",))
-        self.shake_hands()
-        assert self.tls.selected_alpn_protocol() == "h2"
-        self.heard = b""
-        self.say(PREFACE + frame(SETTINGS, 0, 0, b""))
-
-    def frames(self):
-        """The frames that come until the session ends."""
-        while True:
-            while len(self.heard) < 9 or len(self.heard) < 9 + int.from_bytes(self.heard[:3]):
-                try:
-                    piece = self.until(lambda: self.tls.read(1 << 16))
-                except (ssl.SSLZeroReturnError, ConnectionError):
-                    return
-                if not piece:
-                    return
-                self.heard += piece
-            length = int.from_bytes(self.heard[:3])
-            kind, _, stream = struct.unpack(">BBI", self.heard[3:9])
-            yield kind, stream, self.heard[9 : 9 + length]
-            self.heard = self.heard[9 + length :]
-
-
-def frame(kind, flags, stream, content):
-    return len(content).to_bytes(3) + struct.pack(">BBI", kind, flags, stream) + content
-
-
-def literal(name, value):
-    """A field that HPACK does not compress (RFC 7541, section 6.2.2)."""
-    return b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
-
-
-def request(stream, *fields, method="GET", flags=END_STREAM | END_HEADERS):
-    pseudo = ((":method", method), (":scheme", "https"), (":path", "/whoami"), (":authority", "ds1.example"))
-    return frame(HEADERS, flags, stream, b"".join(literal(*field) for field in (*pseudo, *fields)))
-
-
 def by_hand():
     # The preface in pieces, and a request.
-    client = Frames()
+    client = Frames((HOST, PORT))
     for byte in request(1):
         client.say(bytes([byte]))
     assert any(kind == DATA and content == b"ds1\n" for kind, _, content in client.frames() if kind == DATA)
     # A connection-specific field is an error of its stream only.
-    client = Frames()
+    client = Frames((HOST, PORT))
     client.say(request(1, ("connection", "close")) + request(3))
     seen = {}
     for kind, stream, content in client.frames():
@@ -148,14 +104,14 @@ def by_hand():
     else:
         raise AssertionError(seen)
     # What is no HTTP/2 ends the connection, in order.
-    client = Frames()
+    client = Frames((HOST, PORT))
     client.say(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     assert GOAWAY in [kind for kind, _, _ in client.frames()]
 
 
 def resets():
     """A client that resets each stream at once is let go, or served: it harms nobody else (CVE-2023-44487)."""
-    client = Frames()
+    client = Frames((HOST, PORT))
     try:
         for number in range(5000):
             stream = 2 * number + 1
@@ -167,7 +123,7 @@ def resets():
 
 def continuations():
     """A head without an end (CVE-2024-27316) ends its connection."""
-    client = Frames()
+    client = Frames((HOST, PORT))
     field = literal("x-filler", "a" * 120)
     client.say(request(1, flags=0))
     for _ in range(100):

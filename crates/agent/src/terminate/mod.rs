@@ -61,6 +61,8 @@ baton_core::shared_counters! {
         refused,
         /// Connections whose clients speak HTTP/2.
         http2,
+        /// Connections of these whose clients were asked to make a new one, because this data server drains (GOAWAY).
+        sent_away,
         /// Requests that went to the local server.
         requests,
         /// Requests that went to another data server's server, by the agent there.
@@ -96,7 +98,7 @@ pub(crate) struct Service {
     cluster: Option<Cluster>,
     /// The connections that come from other data servers.
     arrivals: Arrivals,
-    /// Changes when connections without a request are to leave this data server.
+    /// Changes when connections are to leave this data server if they can.
     leave: watch::Receiver<()>,
     /// The value of Strict-Transport-Security.
     hsts: Option<String>,

@@ -6,7 +6,8 @@
 //!                                               +-- another data server's --> `server_connection.rs`
 //! ```
 //!
-//! The connection stays at this data server, because its streams may be for several at the same time. The library hyper
+//! The connection stays at this data server, because its streams may be for several at the same time. While the data server
+//! drains, clients are asked to make a new one (GOAWAY). The library hyper
 //! keeps the protocol. Against floods it ends a connection (GOAWAY) whose client resets very many streams before they
 //! have begun ("rapid reset"), makes this side reset very many by errors, or sends a head in too many CONTINUATION
 //! frames; and it answers no more pings and settings than it can send, before it reads on.
@@ -31,7 +32,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use self::client_stream::ClientStream;
 use self::streams::Streams;
@@ -62,6 +63,8 @@ pub(super) async fn serve(
     deadline: Instant,
 ) -> io::Result<End> {
     counters.http2.fetch_add(1, Relaxed);
+    let mut leave = services.borrow().leave.clone();
+    leave.mark_unchanged();
     let streams = Arc::new(Streams::new(services, Arc::clone(counters), ends));
     let answer = {
         let streams = Arc::clone(&streams);
@@ -80,6 +83,15 @@ pub(super) async fn serve(
             let ended = timeout(LINGERS, connection).await;
             ended.unwrap_or(Ok(()))
         }
+        // This data server drains: the client's next connection goes to another one. The streams end as they would.
+        Ok(()) = leave.changed() => {
+            counters.sent_away.fetch_add(1, Relaxed);
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                ended = connection => ended,
+                () = is_silent(&streams) => Ok(()),
+            }
+        }
     };
     match ended {
         Ok(()) => Ok(End::Regular),
@@ -94,6 +106,16 @@ async fn passes_in_vain(deadline: Instant, streams: &Streams) {
     sleep_until(deadline).await;
     if streams.has_begun() {
         pending::<()>().await;
+    }
+}
+
+/// Ends when no stream is open and the client, which has got GOAWAY, has had the time to answer it.
+async fn is_silent(streams: &Streams) {
+    loop {
+        sleep(LINGERS).await;
+        if !streams.are_open() {
+            return;
+        }
     }
 }
 
