@@ -60,6 +60,7 @@ pub(super) async fn serve(
             counters.shaken.fetch_add(1, Relaxed);
             service.kinds.shaken(session.suite());
             State {
+                id: fastrand::u64(..),
                 session,
                 client_in,
                 plain: Vec::new(),

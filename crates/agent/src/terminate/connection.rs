@@ -96,6 +96,16 @@ enum Event {
     Leave,
 }
 
+/// What has come of a try to move.
+enum Left<'a> {
+    /// The connection goes on at the other data server.
+    Gone,
+    /// It stays, because more of its client has come, or the other data server cannot take it.
+    Stays(Box<Connection<'a>>),
+    /// It has waited in vain for a daemon.
+    Waited(Box<Connection<'a>>),
+}
+
 /// What becomes of a connection with its next request, if that does not go to the server here.
 enum Departure {
     /// The agent gives this answer, and the connection ends.
@@ -148,7 +158,7 @@ impl<'a> Connection<'a> {
         Self { deadline, ..self }
     }
 
-    /// The connection has come from another data server, whose daemon has judged its request, if there is one.
+    /// The connection has come from another data server, whose agent has judged its request, if there is one.
     pub fn that_has_come(self) -> Self {
         let is_judged = !self.state.plain.is_empty();
         Self { is_judged, ..self }
@@ -165,11 +175,12 @@ impl<'a> Connection<'a> {
                 None => (),
                 Some(Departure::Answer(answer)) => return self.answer(answer).await,
                 Some(Departure::Move(next)) => match self.leave(next).await? {
-                    None => return Ok(End::Moved),
-                    Some(stays) => {
-                        self = stays;
+                    Left::Gone => return Ok(End::Moved),
+                    Left::Stays(stays) => {
+                        self = *stays;
                         continue;
                     }
+                    Left::Waited(stays) => return stays.answer(Answer::Nobody).await,
                 },
             }
             if !is_open {
@@ -205,8 +216,8 @@ impl<'a> Connection<'a> {
                 Event::Leave => {
                     if let Judgement::Elsewhere(next) = self.judge_idle() {
                         match self.leave(next).await? {
-                            None => return Ok(End::Moved),
-                            Some(stays) => self = stays,
+                            Left::Gone => return Ok(End::Moved),
+                            Left::Stays(stays) | Left::Waited(stays) => self = *stays,
                         }
                         self.tries = 0;
                     }
@@ -297,7 +308,7 @@ impl<'a> Connection<'a> {
         let service = self.services.borrow();
         if self.place == Place::Here
             && let Some(cluster) = &service.cluster
-            && let Some(server) = cluster.kept.take(self.ends, &self.local)
+            && let Some(server) = cluster.kept.take(self.state.id, &self.local)
         {
             self.server = Some(split(Either::Left(server)));
         }
@@ -371,38 +382,43 @@ impl<'a> Connection<'a> {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// Has the connection move to another data server, with the request that it has read. Returns the connection if it
-    /// stays, because more of its client has come, or the other data server cannot take it.
-    async fn leave(mut self, next: Ipv4Addr) -> io::Result<Option<Self>> {
+    /// Has the connection move to another data server, with the request that it has read.
+    async fn leave(mut self, next: Ipv4Addr) -> io::Result<Left<'a>> {
         let service = self.services.borrow().clone();
         let Some(cluster) = &service.cluster else {
-            return Ok(Some(self));
+            return Ok(Left::Stays(Box::new(self)));
+        };
+        let Some(mover) = cluster.daemon.mover().await else {
+            return Ok(Left::Waited(Box::new(self)));
         };
         write_all(&self.client, &mut self.client_out).await?;
         self.read_what_came()?;
         // The client must have heard that all it has sent has come: the next socket does not know it.
         SockRef::from(&self.client).set_tcp_quickack(true)?;
         self.tries = self.tries.saturating_add(1);
+        let id = self.state.id;
         let packed = self.state.pack();
         let moving = Moving {
             ends: self.ends,
             state: packed.clone(),
         };
-        if (cluster.daemon.move_to(next, moving, reset(&self.client))).await {
-            let is_idle = self.to_server.is_empty() && self.from_server.is_empty();
-            if is_idle
+        let left = mover.move_to(next, moving, reset(&self.client));
+        if left.await? {
+            let nothing_waits = self.to_server.is_empty() && self.from_server.is_empty();
+            if nothing_waits
+                && self.server_reads
                 && self.exchange.goes_on_without_server()
                 && let Some((from, to)) = self.server
                 && let Either::Left(server) = from.unsplit(to)
             {
-                cluster.kept.keep(self.ends, self.local, server);
+                cluster.kept.keep(id, self.local, server);
             }
-            return Ok(None);
+            return Ok(Left::Gone);
         }
         self.counters.stayed.fetch_add(1, Relaxed);
         sleep(STAYS).await;
         let state = State::unpack(&packed).map_err(io::Error::other)?;
-        Ok(Some(Self { state, ..self }))
+        Ok(Left::Stays(Box::new(Self { state, ..self })))
     }
 
     /// Reads what has come, without waiting. The connection moves only if nothing is unread.

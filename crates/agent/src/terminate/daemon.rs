@@ -44,11 +44,18 @@ struct Shared {
     connected: watch::Sender<Option<u64>>,
 }
 
+/// A daemon that can have connections move.
+pub(super) struct Mover<'a> {
+    shared: &'a Shared,
+    /// The number of the connection to it.
+    connection: u64,
+}
+
 /// A message that waits to be sent.
 struct Waiting {
     message: FromAgent,
-    /// It is for nobody but the daemon of this connection. Who has sent it gives up when that has died.
-    only_for: Option<u64>,
+    /// It is for the daemon of this connection, and no later one: it answers what that has asked, or is of no use to others.
+    connection: u64,
 }
 
 /// A question under way. It is forgotten when this is dropped.
@@ -90,9 +97,13 @@ impl Shared {
         let _ = connected.wait_for(|now| *now != Some(connection)).await;
     }
 
-    async fn say(&self, message: FromAgent, only_for: Option<u64>) {
+    async fn say(&self, message: FromAgent, connection: u64) {
+        let waiting = Waiting {
+            message,
+            connection,
+        };
         // The receiver lives as long as the process.
-        let _ = self.messages.send(Waiting { message, only_for }).await;
+        let _ = self.messages.send(waiting).await;
     }
 }
 
@@ -123,18 +134,24 @@ impl Daemon {
         Self(shared)
     }
 
-    /// Says something that is no question.
+    /// Says something that is no question, if there is a daemon.
     pub async fn say(&self, message: FromAgent) {
-        self.0.say(message, None).await;
+        let connection = *self.0.connected.borrow();
+        if let Some(connection) = connection {
+            self.0.say(message, connection).await;
+        }
     }
 
     /// Says something that may as well be lost, as it is while there is no daemon.
     pub fn tell(&self, message: FromAgent) {
-        if self.0.messages.capacity() > WAITING / 2 {
+        let connection = *self.0.connected.borrow();
+        if let Some(connection) = connection
+            && self.0.messages.capacity() > WAITING / 2
+        {
             // There is room, unless somebody else has just taken it.
             let _ = self.0.messages.try_send(Waiting {
                 message,
-                only_for: None,
+                connection,
             });
         }
     }
@@ -163,35 +180,44 @@ impl Daemon {
         Ok(Framed::new(stream))
     }
 
-    /// Has a connection move. `left` ends when its socket has ended. Without a daemon the connection waits for one. Returns
-    /// whether it has left.
+    /// Waits until there is a daemon that can have connections move. `None`: none has come in time.
+    pub async fn mover(&self) -> Option<Mover<'_>> {
+        let connection = self.0.present().await?;
+        let shared = &self.0;
+        Some(Mover { shared, connection })
+    }
+}
+
+impl Mover<'_> {
+    /// Has a connection move. `left` ends when its socket has ended. Returns whether it has left.
+    ///
+    /// # Errors
+    /// The daemon says nothing for very long, and may yet move the connection.
     pub async fn move_to(
         &self,
         next: Ipv4Addr,
         moving: Moving,
         left: impl Future<Output = ()>,
-    ) -> bool {
-        let Some(daemon) = self.0.present().await else {
-            return false;
-        };
-        let mut asking = self.0.asking();
+    ) -> io::Result<bool> {
+        let Self { shared, connection } = *self;
+        let mut asking = shared.asking();
         let number = asking.number;
         let message = FromAgent::Move(number, next, moving);
-        self.0.say(message, Some(daemon)).await;
+        shared.say(message, connection).await;
         let mut left = pin!(left);
         tokio::select! {
             biased;
             () = &mut left => {
-                self.0.say(FromAgent::Left(number), Some(daemon)).await;
-                return true;
+                shared.say(FromAgent::Left(number), connection).await;
+                return Ok(true);
             }
             _ = &mut asking.stays => (),
             // A daemon that has died may have moved it.
-            () = self.0.gone(daemon) => (),
-            () = sleep(PATIENCE) => (),
+            () = shared.gone(connection) => (),
+            () = sleep(PATIENCE) => return Err(io::ErrorKind::TimedOut.into()),
         }
         // It may have left in the last moment.
-        timeout(Duration::ZERO, left).await.is_ok()
+        Ok(timeout(Duration::ZERO, left).await.is_ok())
     }
 }
 
@@ -239,11 +265,11 @@ impl Link {
             let message = tokio::select! {
                 biased;
                 Ok(()) = keys.changed() => FromAgent::TicketKeys(keys.borrow_and_update().clone()),
-                Some(Waiting { message, only_for }) = waiting.recv() => {
-                    if only_for.is_some_and(|only| only != connection) {
+                Some(waiting) = waiting.recv() => {
+                    if waiting.connection != connection {
                         continue;
                     }
-                    message
+                    waiting.message
                 }
                 else => return Ok(()),
             };

@@ -101,9 +101,17 @@ impl Judge {
     /// Says which data server is to answer the request with this head. If there is none, or the service is not known yet,
     /// the request waits for a while.
     pub async fn request(&self, ends: Ends, head: &[u8]) -> Judgement {
+        // The agent answers what it cannot read before it asks here.
+        let Ok(Some(request)) = Request::read(head) else {
+            return Judgement::Nobody;
+        };
         let begin = Instant::now();
         loop {
-            let judged = self.known().request(ends, head);
+            // No other request waits while rules are searched.
+            let rules = Arc::clone(&self.known().rules);
+            let pool = rules.pool_of(ends, &request);
+            let path = request.path();
+            let judged = pool.map(|pool| self.known().choose(pool, ends, path.as_bytes()));
             let patience = match judged {
                 Some(Judgement::Nobody) => NOBODY,
                 None => BEGINS,
@@ -118,44 +126,41 @@ impl Judge {
 
     /// Says which data server is to have a connection while it has no request.
     pub fn connection(&self, ends: Ends) -> Judgement {
-        self.known().connection(ends).unwrap_or(Judgement::Nobody)
+        let mut known = self.known();
+        let service = known.rules.service(ends);
+        service.map_or(Judgement::Nobody, |service| {
+            known.choose(service.pool, ends, b"/")
+        })
+    }
+}
+
+impl RequestRules {
+    /// The service of a connection; `None` if it is not known.
+    fn service(&self, ends: Ends) -> Option<JudgedService> {
+        let mut services = self.services.iter();
+        services.find(|one| one.address == ends.cluster).copied()
+    }
+
+    /// The pool of a request; `None` if its service is not known.
+    fn pool_of(&self, ends: Ends, request: &Request) -> Option<u16> {
+        let service = self.service(ends)?;
+        let route = self.rules.pool(service.id, request);
+        let pool = route.and_then(|route| self.pools.get(&route));
+        Some(*pool.unwrap_or(&service.pool))
     }
 }
 
 impl Known {
-    /// `None`: the service is not known.
-    fn request(&mut self, ends: Ends, head: &[u8]) -> Option<Judgement> {
-        let service = self.service(ends)?;
-        // The agent has read it before, as the same code does.
-        let request = Request::read(head).ok()??;
-        let route = self.rules.rules.pool(service.id, &request);
-        let pool = route.and_then(|route| self.rules.pools.get(&route));
-        let path = request.path();
-        self.choose(*pool.unwrap_or(&service.pool), ends, path.as_bytes())
-    }
-
-    fn connection(&mut self, ends: Ends) -> Option<Judgement> {
-        let service = self.service(ends)?;
-        self.choose(service.pool, ends, b"/")
-    }
-
-    fn service(&self, ends: Ends) -> Option<JudgedService> {
-        let mut services = self.rules.services.iter();
-        services.find(|one| one.address == ends.cluster).copied()
-    }
-
-    fn choose(&mut self, pool: u16, ends: Ends, path: &[u8]) -> Option<Judgement> {
+    fn choose(&mut self, pool: u16, ends: Ends, path: &[u8]) -> Judgement {
         let Some(choices) = self.choices.get_mut(&pool) else {
-            return Some(Judgement::Nobody);
+            return Judgement::Nobody;
         };
         if choices.contains(&self.rules.own) {
-            return Some(Judgement::Here);
+            return Judgement::Here;
         }
-        let client = Address::from(*ends.client.ip());
-        match choices.pick(client, path) {
-            None => Some(Judgement::Nobody),
-            Some(slot) => Some(Judgement::Elsewhere(*self.rules.servers.get(&slot)?)),
-        }
+        let chosen = choices.pick(Address::from(*ends.client.ip()), path);
+        let server = chosen.and_then(|slot| self.rules.servers.get(&slot));
+        server.map_or(Judgement::Nobody, |server| Judgement::Elsewhere(*server))
     }
 }
 

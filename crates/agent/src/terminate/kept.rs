@@ -11,16 +11,15 @@ use tokio::time::Instant;
 use tokio_util::either::Either;
 
 use super::local_server::{LocalServer, LocalStream};
-use crate::client::Ends;
 
 /// A connection waits this long for its client.
 const WAITS: Duration = Duration::from_secs(10);
 /// This many connections wait at most. Servers close idle ones when they need room.
 const MOST: usize = 512;
 
-/// The connections that wait, by the ends of their clients' connections. A clone has the same.
+/// The connections that wait, by the ids of their clients' connections. A clone has the same.
 #[derive(Clone, Default)]
-pub(super) struct Kept(Arc<Mutex<HashMap<Ends, Waiting>>>);
+pub(super) struct Kept(Arc<Mutex<HashMap<u64, Waiting>>>);
 
 struct Waiting {
     stream: LocalStream,
@@ -31,12 +30,12 @@ struct Waiting {
 
 impl Kept {
     /// Keeps a connection on which nothing is under way.
-    pub fn keep(&self, ends: Ends, server: Arc<LocalServer>, stream: LocalStream) {
+    pub fn keep(&self, client: u64, server: Arc<LocalServer>, stream: LocalStream) {
         let until = Instant::now() + WAITS;
         let mut kept = locked(&self.0);
         if kept.len() < MOST {
             kept.insert(
-                ends,
+                client,
                 Waiting {
                     stream,
                     server,
@@ -47,8 +46,8 @@ impl Kept {
     }
 
     /// The connection of this client, if it was kept, leads to this server, and the server has not ended it.
-    pub fn take(&self, ends: Ends, server: &LocalServer) -> Option<LocalStream> {
-        let waiting = locked(&self.0).remove(&ends)?;
+    pub fn take(&self, client: u64, server: &LocalServer) -> Option<LocalStream> {
+        let waiting = locked(&self.0).remove(&client)?;
         (waiting.server.is_same(server) && is_silent(&waiting.stream)).then_some(waiting.stream)
     }
 
@@ -81,13 +80,6 @@ mod tests {
     use super::super::settings::{ClientAddress, ServerAddress};
     use super::*;
 
-    fn ends(port: u16) -> Ends {
-        Ends {
-            client: format!("192.0.2.7:{port}").parse().unwrap(),
-            cluster: "192.0.2.100:443".parse().unwrap(),
-        }
-    }
-
     fn server(client_address: ClientAddress) -> Arc<LocalServer> {
         let path = PathBuf::from("/run/web.sock");
         let address = ServerAddress::Socket {
@@ -97,17 +89,16 @@ mod tests {
         Arc::new(LocalServer::new("web", address, 0, Arc::default()))
     }
 
-    /// Keeps a connection of the client at this port. Returns the server's side of it.
-    fn keep(kept: &Kept, port: u16) -> UnixStream {
+    /// Keeps a connection of this client. Returns the server's side of it.
+    fn keep(kept: &Kept, client: u64) -> UnixStream {
         let (near, far) = UnixStream::pair().unwrap();
         let server = server(ClientAddress::ProxyV2);
-        kept.keep(ends(port), server, Either::Right(near));
+        kept.keep(client, server, Either::Right(near));
         far
     }
 
-    fn is_there(kept: &Kept, port: u16) -> bool {
-        kept.take(ends(port), &server(ClientAddress::ProxyV2))
-            .is_some()
+    fn is_there(kept: &Kept, client: u64) -> bool {
+        kept.take(client, &server(ClientAddress::ProxyV2)).is_some()
     }
 
     #[tokio::test]
@@ -137,7 +128,7 @@ mod tests {
         let kept = Kept::default();
         let _server = keep(&kept, 1);
         let other = server(ClientAddress::ForwardedFor);
-        assert!(kept.take(ends(1), &other).is_none());
+        assert!(kept.take(1, &other).is_none());
     }
 
     #[tokio::test(start_paused = true)]
@@ -145,8 +136,8 @@ mod tests {
         let kept = Kept::default();
         let _first = keep(&kept, 1);
         advance(WAITS / 2).await;
-        let _servers: Vec<_> = (2..MOST as u16 + 10)
-            .map(|port| keep(&kept, port))
+        let _servers: Vec<_> = (2..MOST as u64 + 10)
+            .map(|client| keep(&kept, client))
             .collect();
         assert_eq!(locked(&kept.0).len(), MOST);
         advance(WAITS / 2 + Duration::from_millis(1)).await;

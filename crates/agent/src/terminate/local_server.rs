@@ -21,8 +21,10 @@ use crate::server::Server;
 
 /// A server whose queue of connections stays full for this long counts as unreachable.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The time between two tries while the queue is full. The kernel does not say when there is room again.
+/// The time before the next try while the queue is full: the kernel does not say when there is room again. It doubles, up
+/// to a limit.
 const AGAIN: Duration = Duration::from_millis(5);
+const LONGEST_AGAIN: Duration = Duration::from_millis(160);
 /// The log says at most this often that a server cannot be reached.
 const SAID_AGAIN: Duration = Duration::from_secs(60);
 
@@ -115,11 +117,13 @@ impl LocalServer {
 /// Connects to a unix socket, and sends what connections to it begin with.
 async fn connect_socket(path: &Path, first: &[u8]) -> io::Result<UnixStream> {
     let connecting = async {
+        let mut pause = AGAIN;
         loop {
             match UnixStream::connect(path).await {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(AGAIN).await,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(pause).await,
                 other => return other,
             }
+            pause = LONGEST_AGAIN.min(pause * 2);
         }
     };
     let mut stream = timeout(PATIENCE, connecting).await??;

@@ -320,26 +320,31 @@ pub async fn send<M: Message>(to: &mut (impl AsyncWrite + Unpin), message: &M) -
     to.write_all(&frame).await
 }
 
-/// Receives the next message. `None`: the other side has ended.
+/// Receives the next message. `None`: the other side has ended. Messages of a later build, which this one does not know,
+/// are passed over.
 ///
 /// # Errors
-/// The other side said what nobody understands.
+/// What the other side said has no frames.
 pub async fn receive<M: Message>(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<M>> {
-    let length = match from.read_u32().await {
-        Ok(length) => length as usize,
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let invalid = || io::Error::new(io::ErrorKind::InvalidData, "no message of this version");
-    if !(HEADER - 4..=M::LONGEST).contains(&length) {
-        return Err(invalid());
+    loop {
+        let length = match from.read_u32().await {
+            Ok(length) => length as usize,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "no message");
+        if !(HEADER - 4..=M::LONGEST).contains(&length) {
+            return Err(invalid());
+        }
+        let mut frame = Zeroizing::new(vec![0; length]);
+        from.read_exact(&mut frame).await?;
+        let (kind, rest) = frame.split_first().ok_or_else(invalid)?;
+        let (number, content) = rest.split_first_chunk().ok_or_else(invalid)?;
+        match M::decode(*kind, u64::from_be_bytes(*number), content) {
+            Some(message) => return Ok(Some(message)),
+            None => tracing::debug!(kind, length, "passing over a message"),
+        }
     }
-    let mut frame = Zeroizing::new(vec![0; length]);
-    from.read_exact(&mut frame).await?;
-    let (kind, rest) = frame.split_first().ok_or_else(invalid)?;
-    let (number, content) = rest.split_first_chunk().ok_or_else(invalid)?;
-    let message = M::decode(*kind, u64::from_be_bytes(*number), content);
-    message.map(Some).ok_or_else(invalid)
 }
 
 #[cfg(test)]
@@ -436,10 +441,17 @@ mod tests {
         for cut in 4..whole.len() {
             assert!(received::<FromAgent>(&whole[..cut]).await.is_err(), "{cut}");
         }
-        for (place, value) in [(0, 1), (3, 0), (4, 99), (13, 9)] {
+        for (place, value) in [(0, 1), (3, 0)] {
             let mut bytes = whole.to_vec();
             bytes[place] = value;
             assert!(received::<FromAgent>(&bytes).await.is_err(), "{place}");
+        }
+        // A kind, and a content, of which this build does not know.
+        for (place, value) in [(4, 99), (13, 9)] {
+            let mut bytes = whole.to_vec();
+            bytes[place] = value;
+            bytes.extend(&whole[..]);
+            assert_eq!(received::<FromAgent>(&bytes).await.unwrap().len(), 1);
         }
     }
 

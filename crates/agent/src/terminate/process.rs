@@ -1,6 +1,6 @@
 //! The process that speaks TLS, apart from the daemon: it reads what a stranger sends, and has the private keys.
 //!
-//! The daemon starts it, and tells it which services it is to serve ([`Order`]). If the daemon dies, the process goes on
+//! The daemon starts it, and tells it which services it is to serve ([`ToAgent::Serve`]). If the daemon dies, the process goes on
 //! as it is, and connects to the next one ([`daemon`](super::daemon)). If that is another program, it starts a process
 //! of its own, which takes over ([`succession`](super::succession)). Then the old one serves the connections that it has
 //! until each has ended.

@@ -9,6 +9,8 @@ use super::messages::Secret;
 
 /// A session, and what has come of its client and went to no server yet.
 pub(super) struct State {
+    /// Tells this connection from all others, also from those that have had the same addresses and ports before.
+    pub id: u64,
     pub session: Session,
     /// Records of the client that are not whole yet.
     pub client_in: Vec<u8>,
@@ -37,11 +39,12 @@ impl fmt::Display for BadState {
 impl std::error::Error for BadState {}
 
 impl State {
-    /// The state as bytes: session and data, each behind its length, and the records.
+    /// The state as bytes: the id; session and data, each behind its length; and the records.
     pub fn pack(self) -> Secret {
         let session = self.session.export();
         let room = 16 + session.len() + self.plain.len() + self.client_in.len();
         let mut bytes = Zeroizing::new(Vec::with_capacity(room));
+        bytes.extend(self.id.to_be_bytes());
         for part in [&session[..], &self.plain] {
             // No part is near 4 GiB: `ROOM` bounds data, and a session is some hundred bytes.
             bytes.extend((part.len() as u32).to_be_bytes());
@@ -53,9 +56,11 @@ impl State {
 
     /// The state that was packed.
     pub fn unpack(bytes: &[u8]) -> Result<Self, BadState> {
-        let (session, rest) = part(bytes).ok_or(BadState::Short)?;
+        let (id, rest) = bytes.split_first_chunk().ok_or(BadState::Short)?;
+        let (session, rest) = part(rest).ok_or(BadState::Short)?;
         let (plain, client_in) = part(rest).ok_or(BadState::Short)?;
         Ok(Self {
+            id: u64::from_be_bytes(*id),
             session: Session::import(session).map_err(BadState::Session)?,
             client_in: client_in.to_vec(),
             plain: plain.to_vec(),

@@ -14,7 +14,7 @@ use tokio::{
     net::UnixListener,
     process::{Child, Command},
     sync::mpsc,
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until, timeout, timeout_at},
 };
 use tracing::{info, warn};
 
@@ -171,6 +171,7 @@ impl Keeper {
     async fn obey(&mut self, order: Order) -> Result<()> {
         match order {
             Order::End => {
+                self.again = None;
                 for link in self.current.take().into_iter().chain(self.others.drain(..)) {
                     let _ = link.to.send(ToAgent::End).await;
                     // One that hangs is left alone.
@@ -189,8 +190,12 @@ impl Keeper {
             }
             Order::Serve(settings) => {
                 self.find_earlier().await;
-                self.current.take_if(|link| link.to.is_closed());
+                if self.current.take_if(|link| link.to.is_closed()).is_some() {
+                    self.again = Some((Instant::now() + PAUSE, PAUSE));
+                }
                 if self.current.is_none() && settings.is_empty() {
+                    self.settings = settings;
+                    self.again = None;
                     return Ok(());
                 }
                 if self.current.is_none() {
@@ -244,7 +249,8 @@ impl Keeper {
         {
             return;
         }
-        while let Ok(Some(link)) = timeout(EARLIER, self.links.recv()).await {
+        let until = Instant::now() + EARLIER;
+        while let Ok(Some(link)) = timeout_at(until, self.links.recv()).await {
             self.meet(link);
             if self.current.is_some() {
                 info!("going on with the TLS agent of the daemon before");
@@ -256,7 +262,7 @@ impl Keeper {
     /// Starts this program once more, with the verb of the TLS agent. It outlives the daemon if that dies.
     async fn start(&mut self) -> Result<()> {
         let account = share(&self.directory, &self.user)?;
-        let child = Command::new("/proc/self/exe")
+        let mut child = Command::new("/proc/self/exe")
             .arg("tls-agent")
             .arg(&self.directory)
             .arg(account.user.to_string())
@@ -271,8 +277,6 @@ impl Keeper {
             .spawn()
             .context("cannot start the TLS agent")?;
         info!(pid = child.id(), "started the TLS agent");
-        // The one before has ended, or will, and is then collected.
-        self.child = Some(child);
         let connecting = async {
             while self.current.is_none() {
                 match self.links.recv().await {
@@ -281,9 +285,21 @@ impl Keeper {
                 }
             }
         };
-        timeout(STARTS, connecting)
-            .await
-            .context("the TLS agent does not connect")
+        let outcome = tokio::select! {
+            () = connecting => Ok(()),
+            ended = child.wait() => {
+                let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+                Err(anyhow!("the TLS agent has ended at once ({how}); its messages are in this log"))
+            }
+            () = sleep(STARTS) => {
+                // One that has ended meanwhile needs no signal.
+                let _ = child.start_kill();
+                Err(anyhow!("the TLS agent does not connect"))
+            }
+        };
+        // The one before has ended, or will, and is then collected.
+        self.child = Some(child);
+        outcome
     }
 }
 

@@ -177,8 +177,12 @@ async fn hear(shared: &Arc<Shared>, message: FromAgent) {
             let (sender, mut left) = watch::channel(false);
             locked(&shared.moves).insert(number, sender);
             tokio::spawn(async move {
-                if !shared.context.move_to(next, &moving, &mut left).await {
-                    let _ = shared.to.send(ToAgent::Stays(number)).await;
+                tokio::select! {
+                    has_left = shared.context.move_to(next, &moving, &mut left) => if !has_left {
+                        let _ = shared.to.send(ToAgent::Stays(number)).await;
+                    },
+                    // The process takes the connection for one that stays, so it must not be moved later.
+                    () = shared.to.closed() => shared.context.end_move(moving.ends),
                 }
                 locked(&shared.moves).remove(&number);
             });

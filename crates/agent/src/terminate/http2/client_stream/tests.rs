@@ -48,6 +48,7 @@ async fn connect<T: Send + 'static>(
     };
     assert_eq!(session.alpn(), Some(&b"h2"[..]));
     let state = State {
+        id: 0,
         session,
         client_in,
         plain: Vec::new(),
