@@ -21,7 +21,7 @@ pub(crate) const HEADER: usize = 5;
 const VERSION: [u8; 2] = [3, 3];
 
 /// The length of the nonce's explicit part, where there is one.
-const EXPLICIT: usize = 8;
+pub(crate) const EXPLICIT: usize = 8;
 
 /// The type of a record's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +47,9 @@ pub enum RecordError {
     /// The client ended the session with an alert.
     #[error("the client ended its TLS session with the alert {0}")]
     Alerted(Alert),
-    /// The key may protect no more records, and TLS 1.2 has no way to change it. The client has been sent close_notify.
-    #[error(
-        "the TLS 1.2 session's key has protected so many records that it must not protect more"
-    )]
+    /// The key may protect no more records, and nobody can change it: TLS 1.2 has no way to, and the kernel is not asked to.
+    /// If the session makes the records itself, the client has been sent close_notify.
+    #[error("the TLS session's key has protected so many records that it must not protect more")]
     Exhausted,
     /// The session has been ended before, by an error or by [`Session::close`](crate::Session::close).
     #[error("the TLS session has ended already")]

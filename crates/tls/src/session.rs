@@ -5,18 +5,19 @@ use std::fmt;
 use crate::alert::{Alert, Level};
 use crate::direction::Direction;
 use crate::limits::Limits;
+use crate::offload::Offload;
 use crate::post_handshake::{KEY_UPDATE_NOT_REQUESTED, Partial, alerted, renegotiation};
 use crate::record::{Content, LONGEST_PLAIN, RecordError, refused};
 use crate::suite::{Suite, Version};
 
 /// A key of TLS 1.3 protects this many records, and is then replaced. RFC 8446, section 5.5, allows AES-GCM about three
 /// times as many.
-const KEY_UPDATE_AFTER: u64 = 1 << 23;
+pub(crate) const KEY_UPDATE_AFTER: u64 = 1 << 23;
 
 /// A key of TLS 1.2 protects this many records, which are up to 64 TiB. TLS 1.2 cannot replace a key, and says nothing
 /// about how long one may be used. An attacker who saw so many full records could tell them from noise with a
 /// probability of about 2^-42 (RFC 8446, section 5.5, has 2^-57 for 2^24.5 of them, and it grows with the square).
-const TLS12_ENDS_AFTER: u64 = 1 << 32;
+pub(crate) const TLS12_ENDS_AFTER: u64 = 1 << 32;
 
 /// Whether more can come from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct Session {
     pub(crate) partial: Partial,
     pub(crate) limits: Limits,
     pub(crate) ends: Ends,
+    /// Set while the kernel makes the records that are sent.
+    pub(crate) offload: Option<Box<Offload>>,
 }
 
 /// Which ends of a session are over.
@@ -68,6 +71,7 @@ impl Session {
             partial: Partial::default(),
             limits: Limits::default(),
             ends: Ends::default(),
+            offload: None,
         }
     }
 
@@ -181,6 +185,10 @@ impl Session {
         if self.is_over() {
             return Err(RecordError::Ended);
         }
+        if self.offload.is_some() {
+            output.extend(plain);
+            return Ok(());
+        }
         for part in plain.chunks(LONGEST_PLAIN) {
             match self.version() {
                 Version::Tls13 if self.sending.sequence >= KEY_UPDATE_AFTER => {
@@ -200,20 +208,25 @@ impl Session {
     /// Appends close_notify: everything has been said. Nothing can be sent after it, but data can still be received.
     pub fn close(&mut self, output: &mut Vec<u8>) {
         if !self.is_over() {
-            let message = Alert::CLOSE_NOTIFY.message(Level::Warning);
-            self.sending.seal(Content::Alert, &message, output);
+            self.send_alert(Alert::CLOSE_NOTIFY.message(Level::Warning), output);
             self.ends.closed = true;
         }
     }
 
     /// Appends a KeyUpdate, and goes on with the next key for what is sent (RFC 8446, section 4.6.3). That happens by
-    /// itself before a key has protected too many records. TLS 1.2 has nothing like it, so there nothing happens.
+    /// itself before a key has protected too many records. TLS 1.2 has nothing like it, so there nothing happens. If the
+    /// kernel makes the records, the session [is to end](Self::must_end) instead.
     pub fn update_key(&mut self, output: &mut Vec<u8>) {
-        if !self.is_over() && self.version() == Version::Tls13 {
-            self.sending
-                .seal(Content::Handshake, &KEY_UPDATE_NOT_REQUESTED, output);
-            self.sending.update();
+        if self.is_over() || self.version() != Version::Tls13 {
+            return;
         }
+        if let Some(offload) = &mut self.offload {
+            offload.is_worn_out = true;
+            return;
+        }
+        self.sending
+            .seal(Content::Handshake, &KEY_UPDATE_NOT_REQUESTED, output);
+        self.sending.update();
     }
 
     /// Ends the session because of an error, and tells the client unless the client has told it.
@@ -221,10 +234,17 @@ impl Session {
         if let RecordError::Refused { alert, .. } = error
             && !self.is_over()
         {
-            self.sending
-                .seal(Content::Alert, &alert.message(Level::Fatal), output);
+            self.send_alert(alert.message(Level::Fatal), output);
         }
         self.ends.failed = true;
+    }
+
+    /// Appends an alert, or has the kernel send it.
+    fn send_alert(&mut self, message: [u8; 2], output: &mut Vec<u8>) {
+        match &mut self.offload {
+            Some(offload) => offload.alert = Some(message),
+            None => self.sending.seal(Content::Alert, &message, output),
+        }
     }
 
     /// Whether nothing more may be sent.

@@ -2,6 +2,8 @@
 
 use ring::{aead, hkdf};
 
+use crate::record::{EXPLICIT, HEADER};
+
 /// A version of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
@@ -19,6 +21,17 @@ impl Version {
             Self::Tls13 => "TLS 1.3",
         }
     }
+}
+
+/// The ciphers of the suites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cipher {
+    /// AES-GCM with a key of 128 bits.
+    Aes128Gcm,
+    /// AES-GCM with a key of 256 bits.
+    Aes256Gcm,
+    /// ChaCha20-Poly1305.
+    Chacha20Poly1305,
 }
 
 /// The length of a nonce, and of the IV that it is made from.
@@ -79,6 +92,25 @@ impl Suite {
     /// The suite of this number, if it is one of these.
     pub fn of_number(number: u16) -> Option<Self> {
         (Self::ALL.iter().copied()).find(|suite| suite.number() == number)
+    }
+
+    /// The suite's cipher.
+    pub fn cipher_kind(self) -> Cipher {
+        match self.cipher() {
+            cipher if cipher == &aead::AES_128_GCM => Cipher::Aes128Gcm,
+            cipher if cipher == &aead::AES_256_GCM => Cipher::Aes256Gcm,
+            _ => Cipher::Chacha20Poly1305,
+        }
+    }
+
+    /// How many bytes longer a record is than its content, if nothing pads it.
+    pub fn record_overhead(self) -> usize {
+        let inside = match self.version() {
+            Version::Tls13 => 1,
+            Version::Tls12 if self.has_explicit_nonce() => EXPLICIT,
+            Version::Tls12 => 0,
+        };
+        HEADER + inside + self.cipher().tag_len()
     }
 
     /// The number of bytes that determine the protection of one direction: in TLS 1.3 a traffic secret, and in TLS 1.2

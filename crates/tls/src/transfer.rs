@@ -45,7 +45,8 @@ pub enum ImportError {
 
 impl Session {
     /// The session as bytes, from which another machine can [import](Self::import) it. What has come and is no whole
-    /// record yet, and what has not been sent yet, is with the caller and must move along.
+    /// record yet, and what has not been sent yet, is with the caller and must move along. While the kernel makes its
+    /// records, a session can go nowhere: the bytes of such a one are refused.
     ///
     /// The bytes hold the session's secrets. They are overwritten when they are dropped.
     #[must_use = "the session is gone but for these bytes"]
@@ -119,6 +120,7 @@ impl Session {
                     warnings,
                 },
                 ends,
+                offload: None,
             }),
             _ => Err(ImportError::Malformed("more bytes")),
         }

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod imports;
+mod offload;
 mod regular;
 mod ticket_keys;
 
