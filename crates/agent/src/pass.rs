@@ -99,23 +99,51 @@ pub(crate) async fn pass_both_ways(
     Ok(())
 }
 
-/// Passes on bytes until `from` ends; `passed` counts them. At most `room` bytes are between the two. The pipe is empty
-/// whenever it is filled: so if nothing more goes in, nothing has come.
+/// Passes on bytes until `from` ends; `passed` counts them. At most `room` bytes are between the two.
 async fn pass(from: &TcpStream, to: &TcpStream, room: usize, passed: &AtomicU64) -> io::Result<()> {
-    let (out, into) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
-    let room = resize(&into, room);
-    let flags = SpliceFFlags::SPLICE_F_MOVE | SpliceFFlags::SPLICE_F_NONBLOCK;
+    let pipe = Pipe::new(room)?;
     loop {
-        let fill = || Ok(splice(from, None, &into, None, room, flags)?);
-        let mut filled = from.async_io(Interest::READABLE, fill).await?;
+        let mut filled = pipe.fill(from, u64::MAX).await?;
         if filled == 0 {
             return Ok(());
         }
         passed.fetch_add(filled as u64, Relaxed);
         while filled > 0 {
-            let empty = || Ok(splice(&out, None, to, None, filled, flags)?);
-            filled -= to.async_io(Interest::WRITABLE, empty).await?;
+            filled -= pipe.send(to, filled).await?;
         }
+    }
+}
+
+/// A pipe in which bytes go from one socket to another one. It is to be empty whenever it is filled: so if nothing more
+/// goes in, nothing has come.
+pub(crate) struct Pipe {
+    out: OwnedFd,
+    into: OwnedFd,
+    room: usize,
+}
+
+impl Pipe {
+    const FLAGS: SpliceFFlags = SpliceFFlags::SPLICE_F_MOVE.union(SpliceFFlags::SPLICE_F_NONBLOCK);
+
+    /// Makes a pipe with this much room, if this user's pipes do not have too much already.
+    pub fn new(room: usize) -> io::Result<Self> {
+        let (out, into) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
+        let room = resize(&into, room);
+        Ok(Self { out, into, room })
+    }
+
+    /// Fills the empty pipe with what has come, at most `most` bytes, and returns how many those are. 0: the other side
+    /// has ended.
+    pub async fn fill(&self, from: &TcpStream, most: u64) -> io::Result<usize> {
+        let most = usize::try_from(most).map_or(self.room, |most| most.min(self.room));
+        let fill = || Ok(splice(from, None, &self.into, None, most, Self::FLAGS)?);
+        from.async_io(Interest::READABLE, fill).await
+    }
+
+    /// Sends as many of these bytes, which the pipe holds, as there is room for. Returns how many those are.
+    pub async fn send(&self, to: &TcpStream, filled: usize) -> io::Result<usize> {
+        let empty = || Ok(splice(&self.out, None, to, None, filled, Self::FLAGS)?);
+        to.async_io(Interest::WRITABLE, empty).await
     }
 }
 

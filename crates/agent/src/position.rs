@@ -29,6 +29,8 @@ sockopt_impl!(
 
 /// The number of 64-bit words of `struct tcp_info` of linux/tcp.h, as far as it is read here.
 const INFO_WORDS: usize = 17;
+/// The word `tcpi_bytes_acked`.
+const BYTES_ACKNOWLEDGED: usize = 15;
 /// The word `tcpi_bytes_received`.
 const BYTES_RECEIVED: usize = 16;
 
@@ -44,6 +46,15 @@ sockopt_impl!(
 pub fn received(socket: &impl AsFd) -> io::Result<u32> {
     let info = getsockopt(socket, Info)?;
     Ok(info[BYTES_RECEIVED] as u32) // its lower half
+}
+
+/// Returns how many bytes the other side has acknowledged since the connection's socket was made.
+///
+/// # Errors
+/// That of getsockopt().
+pub fn acknowledged(socket: &impl AsFd) -> io::Result<u64> {
+    let info = getsockopt(socket, Info)?;
+    Ok(info[BYTES_ACKNOWLEDGED])
 }
 
 /// Where a connection is.

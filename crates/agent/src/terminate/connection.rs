@@ -1,5 +1,7 @@
 //! One client's connection that has a session, until it ends or goes to another data server.
 
+mod kernel;
+
 use std::future::pending;
 use std::io;
 use std::mem::{replace, take};
@@ -18,10 +20,11 @@ use tokio_util::either::Either;
 
 use super::exchange::{Exchange, Forwarded, ServerEnd};
 use super::judge::Judgement;
+use super::kernel_tls::KernelTls;
 use super::local_server::LocalServer;
 use super::messages::Moving;
 use super::server_connection::{Place, ServerStream, connect};
-use super::socket::{STALL, end, read, read_if, read_now, reset, write_all, write_if};
+use super::socket::{STALL, end, read, read_if, read_now, reset, write_if};
 use super::state::State;
 use super::{Counters, Service};
 use crate::client::{Ends, LINGERS};
@@ -75,8 +78,12 @@ pub(super) struct Connection<'a> {
     /// The head of a request that can be sent once more, because its server's connection was kept from the one before.
     repeatable: Vec<u8>,
     from_server: Vec<u8>,
-    /// Records that wait for the client to take them.
+    /// Records that wait for the client to take them, or the data for them if the kernel makes them.
     client_out: Vec<u8>,
+    /// Set if the kernel makes the client's records.
+    kernel: Option<KernelTls>,
+    /// Whether the kernel cannot pass on what the server says.
+    reads_all: bool,
     /// By then the client must have taken some of them.
     stalls: Option<Instant>,
     client_has_ended: bool,
@@ -92,6 +99,8 @@ enum Event {
     ClientTook(io::Result<usize>),
     ServerSent(io::Result<usize>),
     ServerTook(io::Result<usize>),
+    /// The rest of a response has passed unread.
+    Passed,
     TooLate,
     Leave,
 }
@@ -145,6 +154,8 @@ impl<'a> Connection<'a> {
             repeatable: Vec::new(),
             from_server: Vec::new(),
             client_out: Vec::new(),
+            kernel: None,
+            reads_all: false,
             stalls: None,
             client_has_ended: false,
             server_reads: true,
@@ -171,6 +182,10 @@ impl<'a> Connection<'a> {
                 Ok(is_open) => is_open,
                 Err(error) => return self.alert(error).await,
             };
+            // The client sends its next request by another connection.
+            if self.state.session.must_end() && self.exchange.is_idle() {
+                return self.end().await;
+            }
             match self.pass_on().await? {
                 None => (),
                 Some(Departure::Answer(answer)) => return self.answer(answer).await,
@@ -193,12 +208,23 @@ impl<'a> Connection<'a> {
                 }
                 self.end_server_input().await;
             }
-            match self.event().await {
+            let event = match self.long_response() {
+                Some(unread) if self.client_out.is_empty() => self.pass_unread(unread).await,
+                _ => None,
+            };
+            let event = match event {
+                Some(event) => event,
+                None => self.event().await,
+            };
+            match event {
+                Event::Passed => (),
                 // A client that breaks off between two requests has all it has asked for.
                 Event::ClientSent(Err(_)) if self.exchange.is_idle() => return Ok(End::Regular),
                 Event::ClientSent(read) => self.client_has_ended |= read? == 0,
                 Event::ClientTook(written) => {
-                    self.client_out.drain(..written?);
+                    let written = written?;
+                    self.client_out.drain(..written);
+                    self.client_took(written)?;
                     self.stalls = None;
                 }
                 Event::ServerSent(Ok(1..)) => self.take_responses()?,
@@ -391,7 +417,8 @@ impl<'a> Connection<'a> {
         let Some(mover) = cluster.daemon.mover().await else {
             return Ok(Left::Waited(Box::new(self)));
         };
-        write_all(&self.client, &mut self.client_out).await?;
+        self.send_all().await?;
+        self.reclaim_session().await?;
         self.read_what_came()?;
         // The client must have heard that all it has sent has come: the next socket does not know it.
         SockRef::from(&self.client).set_tcp_quickack(true)?;
@@ -418,7 +445,9 @@ impl<'a> Connection<'a> {
         self.counters.stayed.fetch_add(1, Relaxed);
         sleep(STAYS).await;
         let state = State::unpack(&packed).map_err(io::Error::other)?;
-        Ok(Left::Stays(Box::new(Self { state, ..self })))
+        let mut stays = Self { state, ..self };
+        stays.keep_session();
+        Ok(Left::Stays(Box::new(stays)))
     }
 
     /// Reads what has come, without waiting. The connection moves only if nothing is unread.
@@ -453,6 +482,7 @@ impl<'a> Connection<'a> {
 
     /// Waits for the next event. No more is read of a side while much of it waits.
     async fn event(&mut self) -> Event {
+        let has_room = self.client_out.len() < ROOM && self.long_response().is_none();
         let state = &mut self.state;
         let waiting = state.client_in.len() + state.plain.len() + self.to_server.len();
         let is_heard = !self.client_has_ended && waiting < ROOM;
@@ -469,7 +499,7 @@ impl<'a> Connection<'a> {
                 read = read(&mut from_client, &mut state.client_in), if is_heard => {
                     Event::ClientSent(read)
                 }
-                read = read_if(from, &mut self.from_server), if self.client_out.len() < ROOM => {
+                read = read_if(from, &mut self.from_server), if has_room => {
                     Event::ServerSent(read)
                 }
                 () = until(stalls) => Event::ClientTook(Err(io::ErrorKind::TimedOut.into())),
@@ -514,7 +544,7 @@ impl<'a> Connection<'a> {
 
     /// Ends the session with the alert that says what is wrong with its records.
     async fn alert(mut self, error: io::Error) -> io::Result<End> {
-        write_all(&self.client, &mut self.client_out).await?;
+        self.send_all().await?;
         end(&mut self.client).await;
         Err(error)
     }
@@ -532,10 +562,10 @@ impl<'a> Connection<'a> {
 
     /// Ends the session and the connection when the client has taken everything.
     async fn end(mut self) -> io::Result<End> {
-        write_all(&self.client, &mut self.client_out).await?;
+        self.send_all().await?;
         self.state.session.close(&mut self.client_out);
         // A client that has gone has all that it has asked for.
-        if write_all(&self.client, &mut self.client_out).await.is_ok() {
+        if self.send_all().await.is_ok() {
             end(&mut self.client).await;
         }
         Ok(End::Regular)

@@ -208,6 +208,30 @@ impl Exchange {
         Ok(())
     }
 
+    /// How many bytes come next of the response's body that need not be read, because nothing about them is of interest
+    /// but their number. 0 as long as the client has to send the rest of its request.
+    pub fn unread(&self) -> u64 {
+        match &self.way {
+            Way::Asked(Under {
+                request,
+                response: Some(Body::Bytes(left)),
+                ..
+            }) if request.is_whole() => *left,
+            _ => 0,
+        }
+    }
+
+    /// So many bytes of the response's body, which were [unread](Self::unread), have gone to the client.
+    pub fn passed_unread(&mut self, bytes: u64) {
+        if let Way::Asked(Under {
+            response: Some(Body::Bytes(left)),
+            ..
+        }) = &mut self.way
+        {
+            *left = left.saturating_sub(bytes);
+        }
+    }
+
     /// Whether no request is under way, so that the connection may end here.
     pub fn is_idle(&self) -> bool {
         match &self.way {
@@ -412,6 +436,56 @@ mod tests {
             Err(BadResponse),
             "the response to HEAD has no body"
         );
+    }
+
+    #[test]
+    fn the_rest_of_a_long_response_may_pass_unread() {
+        let mut sides = Sides::default();
+        assert_eq!(sides.exchange.unread(), 0);
+        sides.client(GET);
+        assert_eq!(sides.exchange.unread(), 0);
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
+        sides.server(&[head, "begins"].concat()).unwrap();
+        assert_eq!(sides.exchange.unread(), 99_994);
+        sides.exchange.passed_unread(99_000);
+        assert_eq!(sides.exchange.unread(), 994);
+        assert_eq!(sides.exchange.server_ends(), ServerEnd::Truncated);
+        assert!(!sides.exchange.is_idle());
+        // The rest may be read again, and a later request finds its place.
+        sides.server(&"x".repeat(993)).unwrap();
+        sides.exchange.passed_unread(1);
+        assert_eq!(sides.exchange.server_ends(), ServerEnd::Orderly);
+        assert!(sides.exchange.is_idle());
+        assert_eq!(sides.client(GET), (Forwarded::Waits, GET.to_owned()));
+        assert_eq!(sides.server(OK), Ok(OK.to_owned()));
+    }
+
+    #[test]
+    fn what_says_something_is_read() {
+        for (request, response) in [
+            (
+                "GET / HTTP/1.1\r\nHost: b\r\n\r\n",
+                "HTTP/1.1 200 OK\r\n\r\nok",
+            ),
+            (
+                "GET / HTTP/1.1\r\nHost: b\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe",
+            ),
+            (
+                "HEAD / HTTP/1.1\r\nHost: b\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
+            ),
+            // The client still sends.
+            (
+                "POST / HTTP/1.1\r\nHost: b\r\nContent-Length: 5\r\n\r\nhe",
+                "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
+            ),
+        ] {
+            let mut sides = Sides::default();
+            sides.client(request);
+            sides.server(response).unwrap();
+            assert_eq!(sides.exchange.unread(), 0, "{request} {response}");
+        }
     }
 
     #[test]

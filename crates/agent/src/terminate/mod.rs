@@ -19,6 +19,7 @@ mod framed;
 mod http2;
 pub mod judge;
 mod kept;
+mod kernel_tls;
 mod kinds;
 mod listeners;
 mod local_server;
@@ -71,6 +72,10 @@ baton_core::shared_counters! {
         relays,
         /// Connections to the local server that could not be made.
         unreachable,
+        /// Connections for which the kernel began to make the records that their clients are sent.
+        offloaded,
+        /// Responses whose rest passed from the server to the client within the kernel.
+        spliced,
         /// Requests that the agent answered itself, with an error.
         answered,
         /// Connections that came from another data server's agent.
@@ -94,6 +99,8 @@ pub(crate) struct Service {
     pub server: Arc<LocalServer>,
     /// The longest time that a handshake, or the head of a request, may take.
     pub head_timeout: Duration,
+    /// Whether the kernel may make the records that clients are sent.
+    pub kernel_tls: bool,
     /// How requests find other data servers. `None`: this one answers all.
     cluster: Option<Cluster>,
     /// The connections that come from other data servers.

@@ -360,6 +360,7 @@ impl Agent {
                 Arc::clone(&self.counters),
             )),
             head_timeout: wanted.head_timeout,
+            kernel_tls: wanted.kernel_tls,
             cluster: wanted.has_routes.then(|| Cluster {
                 judge: self.judge.clone(),
                 daemon: self.daemon.clone(),

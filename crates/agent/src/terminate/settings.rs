@@ -47,6 +47,8 @@ pub struct ServiceSettings {
     pub has_routes: bool,
     /// The value of Strict-Transport-Security for responses without this field.
     pub hsts: Option<String>,
+    /// Whether the kernel may make the records that clients are sent.
+    pub kernel_tls: bool,
 }
 
 /// The place where a local server listens for HTTP.

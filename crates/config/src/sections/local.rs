@@ -21,6 +21,8 @@ pub struct Local {
     pub metrics: Option<SocketAddr>,
     /// The user as whom the process runs that speaks TLS in place of servers.
     pub tls_user: String,
+    /// Whether the kernel may encrypt what TLS clients are sent.
+    pub kernel_tls: bool,
     /// Whether the daemon applies a changed file by itself.
     pub watch: bool,
 }
@@ -39,6 +41,9 @@ keys! {
         /// The user as whom the process runs that speaks TLS for services with tls = "terminate". It needs no files of
         /// its own: the daemon reads the private keys for it.
         tls_user: String = plain, default "baton-tls";
+        /// Whether the kernel encrypts long responses for services with tls = "terminate", if it can (kTLS, the module
+        /// `tls`). If not, the process that speaks TLS does it.
+        kernel_tls: bool = plain, default true;
         /// Whether a changed file is applied automatically, as `baton reload` would, a second after the change.
         watch: bool = plain, default false;
     }
@@ -53,6 +58,7 @@ impl Keys {
             run_dir: self.run_dir.value()?,
             metrics: self.metrics.value()?,
             tls_user: self.tls_user.value()?,
+            kernel_tls: self.kernel_tls.value()?,
             watch: self.watch.value()?,
         })
     }

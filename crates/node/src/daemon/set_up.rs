@@ -238,7 +238,7 @@ impl Daemon {
             .deconfigured
             .held(&self.local.config, &self.local.me.name)?;
         let directory = self.local.file.parent().unwrap_or(Path::new(""));
-        let wanted = tls_agent::settings(&held, directory);
+        let wanted = tls_agent::settings(&held, directory, self.local.config.local.kernel_tls);
         if !wanted.services.is_empty() {
             Routing::default().prepare(&mut self.host).await?;
         }

@@ -152,14 +152,18 @@ impl TlsAgent {
 }
 
 /// What the process is to do for these services of this node. Paths of certificates begin in `directory`, which is that
-/// of the configuration file.
-pub fn settings(services: &[(SocketAddrV4, &Service)], directory: &Path) -> Settings {
+/// of the configuration file. `kernel_tls`: the kernel may make the records that clients are sent.
+pub fn settings(
+    services: &[(SocketAddrV4, &Service)],
+    directory: &Path,
+    kernel_tls: bool,
+) -> Settings {
     let redirects = services
         .iter()
         .filter_map(|(at, service)| redirect(*at, service));
     Settings {
         services: (services.iter())
-            .filter_map(|(at, service)| terminate(*at, service, directory))
+            .filter_map(|(at, service)| terminate(*at, service, directory, kernel_tls))
             .collect(),
         redirects: redirects.collect(),
     }
@@ -180,6 +184,7 @@ fn terminate(
     address: SocketAddrV4,
     service: &Service,
     directory: &Path,
+    kernel_tls: bool,
 ) -> Option<ServiceSettings> {
     let terminate = service.terminate.as_ref()?;
     Some(ServiceSettings {
@@ -194,6 +199,7 @@ fn terminate(
         mark: Routing::default().mark,
         has_routes: service.routes_inside_tls(),
         hsts: terminate.hsts.as_ref().map(ToString::to_string),
+        kernel_tls,
     })
 }
 

@@ -22,6 +22,7 @@ pub fn service() -> Arc<Service> {
             Arc::default(),
         )),
         head_timeout: Duration::from_secs(60),
+        kernel_tls: false,
         cluster: None,
         arrivals: Arrivals::default(),
         hsts: None,
