@@ -132,6 +132,11 @@ impl Pipe {
         Ok(Self { out, into, room })
     }
 
+    /// How many bytes the pipe holds.
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
     /// Fills the empty pipe with what has come, at most `most` bytes, and returns how many those are. 0: the other side
     /// has ended.
     pub async fn fill(&self, from: &TcpStream, most: u64) -> io::Result<usize> {

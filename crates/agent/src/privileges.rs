@@ -7,7 +7,7 @@ use nix::sys::prctl;
 use nix::unistd::{Gid, Uid, getuid, setgid, setgroups, setuid};
 
 /// What connections to servers need: a client's address as their own and a mark (CAP_NET_ADMIN), and ports below 1024,
-/// also to listen at (CAP_NET_BIND_SERVICE).
+/// also to listen at (CAP_NET_BIND_SERVICE). With CAP_NET_ADMIN the kernel loads its module `tls` when it is needed.
 const NEEDED: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capability::CAP_NET_BIND_SERVICE];
 
 /// A user, and the groups that its processes have.

@@ -177,7 +177,8 @@ impl Session {
         Ok(Some(length))
     }
 
-    /// Appends records with this data, of at most [`LONGEST_PLAIN`] bytes each. No data makes no record.
+    /// Appends records with this data, of at most [`LONGEST_PLAIN`] bytes each. No data makes no record. While the kernel
+    /// sends ([`Session::offload_sending`]), this appends the data as it is, and alerts are in [`Session::take_alert`].
     ///
     /// # Errors
     /// [`RecordError::Ended`], and nothing is sent; or [`RecordError::Exhausted`], and the data may be sent in part.

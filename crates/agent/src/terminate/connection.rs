@@ -80,12 +80,12 @@ pub(super) struct Connection<'a> {
     from_server: Vec<u8>,
     /// Records that wait for the client to take them, or the data for them if the kernel makes them.
     client_out: Vec<u8>,
-    /// Set if the kernel makes the client's records.
-    kernel: Option<KernelTls>,
-    /// Whether the kernel cannot pass on what the server says.
-    reads_all: bool,
     /// By then the client must have taken some of them.
     stalls: Option<Instant>,
+    /// Set if the kernel makes the client's records.
+    kernel: Option<KernelTls>,
+    /// Whether the kernel cannot pass on the response that is under way.
+    reads_all: bool,
     client_has_ended: bool,
     /// Whether the server still takes what it is sent.
     server_reads: bool,
@@ -182,8 +182,11 @@ impl<'a> Connection<'a> {
                 Ok(is_open) => is_open,
                 Err(error) => return self.alert(error).await,
             };
-            // The client sends its next request by another connection.
-            if self.state.session.must_end() && self.exchange.is_idle() {
+            // The client sends its next request by another connection. One that has come is answered first.
+            if self.state.session.must_end()
+                && self.exchange.is_idle()
+                && self.state.plain.is_empty()
+            {
                 return self.end().await;
             }
             match self.pass_on().await? {
@@ -376,10 +379,12 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Finds out which data server is to have the connection while it has no request.
+    /// Finds out which data server is to have the connection now, while it has no request.
     fn judge_idle(&self) -> Judgement {
         match &self.services.borrow().cluster {
             None => Judgement::Here,
+            // It is asked again. Without a daemon nobody can have the connection move.
+            Some(cluster) if !cluster.daemon.is_present() => Judgement::Here,
             Some(cluster) => cluster.judge.connection(self.ends),
         }
     }
@@ -395,6 +400,7 @@ impl<'a> Connection<'a> {
         self.exchange.accept();
         self.tries = 0;
         self.is_accepted = true;
+        self.reads_all = false;
         self.repeatable.clear();
         let local = Arc::clone(&self.services.borrow().server);
         let is_same = replace(&mut self.local, local).is_same(&self.local);
@@ -467,7 +473,7 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// Encrypts what the server has answered.
+    /// Encrypts what the server has answered, unless the kernel does that.
     fn take_responses(&mut self) -> io::Result<()> {
         let mut answer = Vec::new();
         let taken = {

@@ -134,6 +134,11 @@ impl Daemon {
         Self(shared)
     }
 
+    /// Whether there is a daemon now.
+    pub fn is_present(&self) -> bool {
+        self.0.connected.borrow().is_some()
+    }
+
     /// Says something that is no question, if there is a daemon.
     pub async fn say(&self, message: FromAgent) {
         let connection = *self.0.connected.borrow();

@@ -21,7 +21,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use super::socket::STALL;
+use super::socket::{STALL, has_failed};
 use crate::client::has_ended;
 use crate::position::acknowledged;
 
@@ -33,7 +33,7 @@ const WATCH: u64 = 1 << 20;
 /// The type of alerts among records (RFC 8446, section 5.1).
 const ALERT: u8 = 21;
 
-/// Whether this machine's kernel has turned out to have no kTLS.
+/// Set when this machine's kernel has turned out to have no kTLS.
 static IS_MISSING: AtomicBool = AtomicBool::new(false);
 
 /// A socket for which the kernel makes records.
@@ -50,10 +50,15 @@ pub(super) struct KernelTls {
 }
 
 impl KernelTls {
+    /// Whether this machine's kernel has turned out to have no kTLS.
+    pub fn is_missing() -> bool {
+        IS_MISSING.load(Relaxed)
+    }
+
     /// Has the kernel make all records from the next one on. The earlier ones must have been written to the socket. `None`:
     /// the kernel does not, so the session goes on making them.
     pub fn begin(client: &TcpStream, session: &mut Session) -> Option<Self> {
-        if IS_MISSING.load(Relaxed) {
+        if Self::is_missing() {
             return None;
         }
         if let Err(error) = setsockopt(client, TcpUlp::default(), b"tls") {
@@ -126,7 +131,7 @@ impl KernelTls {
                 if given(client)? == self.before + self.expected(next) {
                     return Ok(next);
                 }
-                if has_ended(client) {
+                if has_ended(client) || has_failed(client) {
                     return Err(io::ErrorKind::ConnectionReset.into());
                 }
                 sleep(LOOK).await;

@@ -60,6 +60,11 @@ impl LocalServer {
         self.address.forwarded_for(ends)
     }
 
+    /// Whether the server listens at a port, and not at a unix socket.
+    pub fn is_at_port(&self) -> bool {
+        matches!(self.address, ServerAddress::Port(_))
+    }
+
     /// Whether a connection to the one can be used for the other.
     pub fn is_same(&self, other: &Self) -> bool {
         self.address == other.address

@@ -88,12 +88,17 @@ pub(super) async fn end(client: &mut TcpStream) {
     }
 }
 
-/// Waits until a RST has ended the connection.
+/// Waits until a RST has ended the connection, or the kernel has given it up.
 pub(super) async fn reset(stream: &TcpStream) {
     while !has_ended(stream) {
         // An error means that the runtime ends.
-        if stream.ready(Interest::ERROR).await.is_err() {
+        if stream.ready(Interest::ERROR).await.is_err() || has_failed(stream) {
             return;
         }
     }
+}
+
+/// Whether the kernel has noted an error, as when it could not encrypt.
+pub(super) fn has_failed(stream: &TcpStream) -> bool {
+    matches!(stream.take_error(), Ok(Some(_)))
 }

@@ -18,8 +18,9 @@ use crate::terminate::socket::{STALL, reset, write_all};
 /// A response is long if at least so many bytes of it are still to come. Shorter ones are not worth the calls that it takes
 /// to begin.
 const LONG: u64 = 64 << 10;
-/// A response of more bytes than this would wear out the kernel's key. The session replaces its own key.
-const TOO_LONG: u64 = 1 << 36;
+/// While more bytes than this are to come, a response is read: in records of 1 KB, as a server may write them, they would
+/// wear out the kernel's key. The session replaces its own key.
+const TOO_LONG: u64 = 1 << 33;
 
 impl Connection<'_> {
     /// The rest of a response that is to pass unread: so many bytes. `None`: what the server says is read.
@@ -28,6 +29,7 @@ impl Connection<'_> {
         let is_to_pass = (LONG..TOO_LONG).contains(&unread)
             && !self.reads_all
             && self.place == Place::Here
+            && self.local.is_at_port()
             && self.server.is_some()
             && self.to_server.is_empty()
             && self.services.borrow().kernel_tls;
@@ -35,7 +37,7 @@ impl Connection<'_> {
     }
 
     /// Passes on the rest of a long response, when all before it has been written to the client's socket. `None`: the
-    /// kernel cannot, so this response and later ones are read.
+    /// kernel cannot, so this response is read.
     pub(super) async fn pass_unread(&mut self, unread: u64) -> Option<Event> {
         let event = self.try_to_pass(unread).await;
         self.reads_all = event.is_none();
@@ -43,16 +45,20 @@ impl Connection<'_> {
     }
 
     async fn try_to_pass(&mut self, unread: u64) -> Option<Event> {
+        if KernelTls::is_missing() {
+            return None;
+        }
+        // If this user's pipes have too much room already, further ones are too small to be worth it (pipe(7)).
+        let pipe = Pipe::new(ROOM).ok().filter(|pipe| pipe.room() == ROOM)?;
         if self.kernel.is_none() {
             self.kernel = Some(KernelTls::begin(&self.client, &mut self.state.session)?);
             self.counters.offloaded.fetch_add(1, Relaxed);
         }
-        let pipe = Pipe::new(ROOM).ok()?;
         let (from, to) = self.server.take()?;
         let server = from.unsplit(to);
         let event = match &server {
             Either::Left(Either::Left(server)) => Some(self.pass_from(server, &pipe, unread).await),
-            // What comes from a unix socket, or by another agent, is read.
+            // What comes from a unix socket, or by another agent, is no long response.
             _ => None,
         };
         self.server = Some(split(server));
@@ -63,6 +69,7 @@ impl Connection<'_> {
         self.counters.spliced.fetch_add(1, Relaxed);
         while unread > 0 {
             let filled = tokio::select! {
+                biased;
                 filled = pipe.fill(server, unread) => filled,
                 () = reset(&self.client) => {
                     return Event::ClientTook(Err(io::ErrorKind::ConnectionReset.into()));

@@ -37,6 +37,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use self::client_stream::ClientStream;
 use self::streams::Streams;
 use super::connection::End;
+use super::socket::STALL;
 use super::state::State;
 use super::{Counters, Service};
 use crate::client::{Ends, LINGERS};
@@ -109,13 +110,17 @@ async fn passes_in_vain(deadline: Instant, streams: &Streams) {
     }
 }
 
-/// Ends when no stream is open and the client, which has got GOAWAY, has had the time to answer it.
+/// Ends when no stream has been open for so long that the client, which has got GOAWAY, must have taken the last response
+/// and answered.
 async fn is_silent(streams: &Streams) {
+    let mut were_open = true;
     loop {
-        sleep(LINGERS).await;
-        if !streams.are_open() {
+        sleep(STALL).await;
+        let are_open = streams.are_open();
+        if !were_open && !are_open {
             return;
         }
+        were_open = are_open;
     }
 }
 
