@@ -53,6 +53,11 @@ impl StartNode {
         &self.on
     }
 
+    /// The host whose configuration is copied.
+    pub fn like(&self) -> &str {
+        &self.like
+    }
+
     /// The configuration that the node is to have.
     ///
     /// # Errors
@@ -158,6 +163,8 @@ pub fn config_like(world: &World, like: &str, host: &str, set: &Table) -> Result
             "run_dir".to_owned(),
             world.directory(host)?.display().to_string().into(),
         ),
+        // Every machine has this user.
+        ("tls_user".to_owned(), "nobody".into()),
     ]);
     config.insert("local".to_owned(), local.into());
     changed(world, host, config, set)

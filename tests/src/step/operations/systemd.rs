@@ -65,6 +65,7 @@ rm -rf etc/systemd/system
 mkdir -p etc/systemd/system etc/baton
 cp -r units/. etc/systemd/system/
 install -m 600 baton.toml etc/baton/baton.toml
+find . -maxdepth 1 -name '*.pem' -exec install -m 600 {} etc/baton/ ';'
 mount --rbind "$1/systemd/etc" /etc
 mount -t tmpfs -o mode=755 tmpfs run
 mkdir run/baton
@@ -126,6 +127,15 @@ impl Systemd {
         let more = place.join("units/baton.service.d");
         std::fs::create_dir_all(&more)?;
         std::fs::write(more.join("log.conf"), LOG)?;
+        // The certificates that the configuration names are beside it.
+        for file in std::fs::read_dir(world.directory(self.0.like())?)? {
+            let file = file?.path();
+            if let Some(name) = file.file_name()
+                && file.extension().is_some_and(|kind| kind == "pem")
+            {
+                std::fs::copy(&file, place.join(name))?;
+            }
+        }
         let mut config = self.0.config(world)?;
         write_secret(&directory.join("baton.toml"), &config.to_string())?;
         // The unit sets no run_dir: the default is /run/baton, which is the host's directory.
