@@ -486,8 +486,28 @@ impl<'a> Connection<'a> {
         taken.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, what))
     }
 
+    /// Gives up the memory of buffers in which nothing waits. Very many connections may be idle.
+    fn release_buffers(&mut self) {
+        let state = &mut self.state;
+        for buffer in [
+            &mut state.client_in,
+            &mut state.plain,
+            &mut self.to_server,
+            &mut self.from_server,
+            &mut self.client_out,
+            &mut self.repeatable,
+        ] {
+            if buffer.is_empty() {
+                *buffer = Vec::new();
+            }
+        }
+    }
+
     /// Waits for the next event. No more is read of a side while much of it waits.
     async fn event(&mut self) -> Event {
+        if self.exchange.is_idle() {
+            self.release_buffers();
+        }
         let has_room = self.client_out.len() < ROOM && self.long_response().is_none();
         let state = &mut self.state;
         let waiting = state.client_in.len() + state.plain.len() + self.to_server.len();

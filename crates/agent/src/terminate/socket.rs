@@ -1,12 +1,15 @@
 //! Reads and writes of a connection's two sockets, each of which waits until it can do something.
 
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::Shutdown;
+use std::pin::Pin;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Interest};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -17,13 +20,19 @@ pub(super) const PIECE: usize = 32 << 10;
 /// A client that takes nothing for this long is let go, as nginx does (`send_timeout`).
 pub(super) const STALL: Duration = Duration::from_secs(60);
 
-/// Appends what has come, at most `PIECE` bytes. 0: the other side has ended.
+/// Appends what has come, at most `PIECE` bytes. 0: the other side has ended. While nothing comes, this takes no memory.
 pub(super) async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut Vec<u8>,
 ) -> io::Result<usize> {
-    buffer.reserve(PIECE);
-    stream.read_buf(buffer).await
+    poll_fn(|cx| {
+        let mut room = [MaybeUninit::uninit(); PIECE];
+        let mut come = ReadBuf::uninit(&mut room);
+        ready!(Pin::new(&mut *stream).poll_read(cx, &mut come))?;
+        buffer.extend_from_slice(come.filled());
+        Poll::Ready(Ok(come.filled().len()))
+    })
+    .await
 }
 
 /// Does the same without waiting.
