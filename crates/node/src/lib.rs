@@ -26,6 +26,7 @@ mod logging;
 mod metrics;
 mod network;
 mod operator;
+mod own_thread;
 mod owned_task;
 mod peers;
 mod places;

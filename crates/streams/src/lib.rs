@@ -3,14 +3,14 @@
 //! ```text
 //!  the daemon here                                                  the daemon at another node
 //!  tell(node, topic, text) --> teller ==QUIC, one stream of frames==> listener --> StreamMessage { from, topic, text }
-//!  ask(node, question)     --> teller ==QUIC, a stream of its own==> listener --> Question { from, text, answer }
-//!                                     <==the answer==
+//!  ask(node, question)     --> teller ==QUIC, a stream of its own==> listener --> Question { from, text, answers }
+//!                                     <==the answers==
 //!  open(node, text) ==QUIC, a stream of its own==> listener --> Opened { from, text, channel }
 //! ```
 //!
 //! A channel has bytes in both directions, for as long as both ends want.
 //!
-//! A question is for once: it reaches the other node within the patience of who asks, and is answered, or fails.
+//! A question is for once: it reaches the other node and is answered, perhaps more than once, or fails.
 //!
 //! A topic is a state of which only the newest text counts. A text that is replaced before the other node can be
 //! reached is never sent, and a node that restarts is sent all topics again. So no acknowledgements and no requests are
@@ -35,5 +35,5 @@ pub use channel::{Channel, Opened};
 pub use frame::{LONGEST, Text, Topic};
 pub use listener::StreamMessage;
 pub use pinned::Pinned;
-pub use question::{Ask, Question};
+pub use question::{Answers, Ask, Question};
 pub use streams::{Error, Incoming, Streams};

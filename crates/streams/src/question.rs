@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use quinn::Connection;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
@@ -17,6 +17,9 @@ use crate::frame::LONGEST;
 const QUESTION: u8 = 0;
 const CHANNEL: u8 = 1;
 
+/// How many answers to a question may wait to be sent.
+const ANSWERS: usize = 4;
+
 /// A question that another node has asked.
 #[derive(Debug)]
 pub struct Question {
@@ -24,28 +27,29 @@ pub struct Question {
     pub from: Ipv4Addr,
     /// What it asks, which may be secret.
     pub text: Zeroizing<Vec<u8>>,
-    /// Takes the answer. If it is dropped, the question fails.
-    pub answer: oneshot::Sender<Vec<u8>>,
+    /// Takes the answers, of a byte each. When it is dropped, there are no more.
+    pub answers: mpsc::Sender<u8>,
 }
+
+/// The answers to a question. If this is dropped, the other node is told that nobody wants more of them.
+#[derive(Debug)]
+pub struct Answers(Channel);
 
 /// The handle with which any task reaches one other node: the connection there, while there is one.
 #[derive(Clone, Debug)]
 pub struct Ask(pub(crate) watch::Receiver<Option<Connection>>);
 
 impl Ask {
-    /// Asks the node, and returns its answer.
+    /// Asks the node, as soon as it can be reached. It may have several answers.
     ///
     /// # Errors
-    /// The node cannot be reached, does not answer within `patience`, or does not take such questions.
-    pub async fn ask(&self, text: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
-        let asking = async {
-            let mut channel = self.channel().await?;
-            channel.write_u8(QUESTION).await?;
-            channel.write_all(text).await?;
-            channel.shutdown().await?;
-            channel.read_to_end(LONGEST).await
-        };
-        timeout(patience, asking).await?
+    /// The connection to the node has ended.
+    pub async fn ask(&self, text: &[u8]) -> io::Result<Answers> {
+        let mut channel = self.channel().await?;
+        channel.write_u8(QUESTION).await?;
+        channel.write_all(text).await?;
+        channel.shutdown().await?;
+        Ok(Answers(channel))
     }
 
     /// Opens a channel to the node, for what `text` says, which has at most 65,535 bytes.
@@ -78,6 +82,16 @@ impl Ask {
     }
 }
 
+impl Answers {
+    /// The next answer.
+    ///
+    /// # Errors
+    /// There are no more, or the connection to the node has ended.
+    pub async fn next(&mut self) -> io::Result<u8> {
+        self.0.read_u8().await
+    }
+}
+
 /// Takes the questions and channels of a node that is at the other end of this connection, until the connection ends.
 pub(crate) async fn take(
     connection: &Connection,
@@ -107,23 +121,27 @@ pub(crate) async fn take(
     }
 }
 
-/// Has a question answered. Without an answer the channel is dropped, so the question fails.
+/// Has a question answered, for as long as there are answers that the other node wants.
 async fn answer(
     mut channel: Channel,
     from: Ipv4Addr,
     questions: mpsc::Sender<Question>,
 ) -> io::Result<()> {
     let text = Zeroizing::new(channel.read_to_end(LONGEST).await?);
-    let (answer, answered) = oneshot::channel();
-    let question = Question { from, text, answer };
+    let (answers, mut answered) = mpsc::channel(ANSWERS);
+    let question = Question {
+        from,
+        text,
+        answers,
+    };
     questions.send(question).await.map_err(io::Error::other)?;
-    let answer = tokio::select! {
-        answer = answered => answer.ok(),
-        () = channel.is_unwanted() => None,
-    };
-    let Some(answer) = answer else {
-        return Ok(());
-    };
-    channel.write_all(&answer).await?;
-    channel.shutdown().await
+    loop {
+        tokio::select! {
+            answer = answered.recv() => match answer {
+                Some(answer) => channel.write_u8(answer).await?,
+                None => return channel.shutdown().await,
+            },
+            () = channel.is_unwanted() => return Ok(()),
+        }
+    }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use baton_wire::{Keys, LccpKey};
-use quinn::{ClientConfig, EndpointConfig, ServerConfig, TransportConfig, VarInt};
+use quinn::{
+    AckFrequencyConfig, ClientConfig, EndpointConfig, ServerConfig, TransportConfig, VarInt,
+};
 use quinn_proto::RandomConnectionIdGenerator;
 use ring::hmac;
 use rustls::Error;
@@ -13,6 +15,9 @@ use crate::quic;
 
 /// The protocol's name and version. Nodes whose versions differ do not connect.
 const ALPN: &[u8] = b"baton-streams/2";
+
+/// So many packets may wait for the time at which they are acknowledged at the latest. A question's answer acknowledges it.
+const UNACKNOWLEDGED: VarInt = VarInt::from_u32(10);
 
 /// How many questions and channels of a node may be under way at once.
 const QUESTIONS: u32 = 4096;
@@ -51,6 +56,9 @@ fn secret(key: &LccpKey, label: &str) -> [u8; 32] {
 
 fn transport() -> TransportConfig {
     let mut transport = quic::transport();
+    let mut acknowledgements = AckFrequencyConfig::default();
+    acknowledgements.ack_eliciting_threshold(UNACKNOWLEDGED);
+    transport.ack_frequency_config(Some(acknowledgements));
     transport.max_concurrent_uni_streams(VarInt::from_u32(1));
     transport.max_concurrent_bidi_streams(VarInt::from_u32(QUESTIONS));
     transport

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use baton_wire::KeyRing;
 use quinn::{Endpoint, TokioRuntime, VarInt};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
 use crate::channel::Opened;
@@ -65,10 +66,12 @@ pub struct Streams {
     port: u16,
     keys: watch::Sender<KeyRing>,
     told: HashMap<Ipv4Addr, Told>,
+    /// Where all tasks run.
+    runtime: Handle,
 }
 
 impl Streams {
-    /// Accepts streams at the node's own address from now on. Must be called within a tokio runtime.
+    /// Accepts streams at the node's own address from now on. Must be called within a tokio runtime, which has all tasks.
     ///
     /// # Errors
     /// The port is not available.
@@ -98,6 +101,7 @@ impl Streams {
             port,
             keys,
             told: HashMap::new(),
+            runtime: Handle::current(),
         };
         let incoming = Incoming {
             heard,
@@ -157,7 +161,7 @@ impl Streams {
                 topics: topics.subscribe(),
                 reached: sender,
             };
-            tokio::spawn(teller.run());
+            self.runtime.spawn(teller.run());
             let ask = Ask(reached);
             Told { topics, ask }
         })

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use baton_streams::{LONGEST, StreamMessage, Streams, Topic};
+use baton_streams::{Ask, LONGEST, StreamMessage, Streams, Topic};
 use baton_wire::{ClusterKey, KeyRing, Keys};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
@@ -215,37 +215,65 @@ async fn a_question_is_answered_by_whom_it_is_for() {
     let answering = tokio::spawn(async move {
         while let Some(question) = incoming.questions.recv().await {
             assert_eq!(question.from, node(1));
-            match &question.text[..] {
-                b"silence" => drop(question.answer),
-                text => question.answer.send(text.repeat(2)).unwrap(),
+            // As many answers as its first byte says, each of which is the last byte.
+            if let [number, .., answer] = question.text[..] {
+                for _ in 0..number {
+                    question.answers.send(answer).await.unwrap();
+                }
             }
         }
     });
-    let long = vec![7; LONGEST / 2];
-    for text in [&b"one"[..], b"", &long] {
-        let answer = ask.ask(text, PATIENCE).await.unwrap();
-        assert!(answer == text.repeat(2));
+    let long = vec![7; LONGEST];
+    for text in [&b"\x02a"[..], b"\x00", b"", &long] {
+        let answers = answers(ask.clone(), text.to_vec()).await;
+        let [number, .., answer] = text else {
+            assert!(answers.is_empty());
+            continue;
+        };
+        assert_eq!(answers, vec![*answer; (*number).into()]);
     }
-    let many = (0..100).map(|number| {
-        let ask = ask.clone();
-        async move { ask.ask(&[number], PATIENCE).await }
-    });
+    let many = (0..100).map(|number| answers(ask.clone(), vec![1, number]));
     let many = futures_of(many).await;
-    assert!((0..100).all(|number| many[usize::from(number)] == vec![number; 2]));
-    assert!(ask.ask(b"silence", PATIENCE).await.is_err());
+    assert!((0..100).all(|number| many[usize::from(number)] == [number]));
     // Nobody is at this address.
-    assert!(one.asking(node(9)).ask(b"one", IN_VAIN).await.is_err());
+    let nobody = one.asking(node(9));
+    assert!(timeout(IN_VAIN, nobody.ask(b"one")).await.is_err());
     answering.abort();
+}
+
+#[tokio::test]
+async fn who_answers_learns_that_nobody_wants_more() {
+    let port = port();
+    let (mut one, _) = open(1, port, ring(1, 7, None));
+    let two = Streams::open(node(2), port, ring(2, 7, None)).unwrap();
+    let (_streams, mut incoming) = two;
+    let mut answers = one.asking(node(2)).ask(b"one").await.unwrap();
+    let question = incoming.questions.recv().await.unwrap();
+    question.answers.send(1).await.unwrap();
+    assert_eq!(answers.next().await.unwrap(), 1);
+    assert!(!question.answers.is_closed());
+    drop(answers);
+    timeout(PATIENCE, question.answers.closed()).await.unwrap();
+}
+
+/// All answers to a question.
+async fn answers(ask: Ask, text: Vec<u8>) -> Vec<u8> {
+    let mut answers = ask.ask(&text).await.unwrap();
+    let mut all = Vec::new();
+    while let Ok(answer) = answers.next().await {
+        all.push(answer);
+    }
+    all
 }
 
 /// Awaits all at the same time.
 async fn futures_of(
-    asking: impl Iterator<Item = impl Future<Output = std::io::Result<Vec<u8>>> + Send + 'static>,
+    asking: impl Iterator<Item = impl Future<Output = Vec<u8>> + Send + 'static>,
 ) -> Vec<Vec<u8>> {
     let tasks: Vec<_> = asking.map(tokio::spawn).collect();
     let mut answers = Vec::new();
     for task in tasks {
-        answers.push(task.await.unwrap().unwrap());
+        answers.push(task.await.unwrap());
     }
     answers
 }

@@ -8,56 +8,70 @@ use baton_core::locked::locked;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-use super::messages::{Moving, Secret};
+use super::state::State;
 use crate::client::Ends;
 
 /// A session whose connection does not come within this time is forgotten.
 const EXPECTED: Duration = Duration::from_secs(10);
 
 /// The sessions whose connections are expected, and the connections whose sessions are.
-#[derive(Clone, Default)]
-pub(super) struct Arrivals(Arc<Mutex<Waiting>>);
+pub(super) struct Arrivals<S = State>(Arc<Mutex<Waiting<S>>>);
 
-#[derive(Default)]
-struct Waiting {
+struct Waiting<S> {
     /// How many sessions have come.
     count: u64,
-    sessions: HashMap<Ends, Expected>,
-    sockets: HashMap<Ends, oneshot::Sender<Secret>>,
+    sessions: HashMap<Ends, Expected<S>>,
+    sockets: HashMap<Ends, oneshot::Sender<S>>,
 }
 
-struct Expected {
+struct Expected<S> {
     /// Tells it from another session of the same connection.
     number: u64,
-    state: Secret,
+    /// `None`: the connection has it.
+    state: Option<S>,
     /// Says that the connection has come.
     come: watch::Sender<bool>,
 }
 
+/// A connection whose session has come.
+pub(super) struct Arrival(watch::Receiver<bool>);
+
 /// A socket that waits for its session. It waits no longer when this is dropped.
-pub(super) struct Socket {
-    arrivals: Arrivals,
+pub(super) struct Socket<S = State> {
+    arrivals: Arrivals<S>,
     ends: Ends,
-    session: oneshot::Receiver<Secret>,
+    session: oneshot::Receiver<S>,
 }
 
-impl Arrivals {
+impl<S> Clone for Arrivals<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S> Default for Arrivals<S> {
+    fn default() -> Self {
+        let waiting = Waiting {
+            count: 0,
+            sessions: HashMap::new(),
+            sockets: HashMap::new(),
+        };
+        Self(Arc::new(Mutex::new(waiting)))
+    }
+}
+
+impl<S: Send + 'static> Arrivals<S> {
     /// Expects the connection of this session. A later session of the same connection replaces an earlier one.
-    pub fn expect(&self, moving: Moving) {
+    pub fn expect(&self, ends: Ends, state: S) -> Arrival {
         let mut waiting = locked(&self.0);
         let come = watch::Sender::new(false);
-        let ends = moving.ends;
+        let arrival = Arrival(come.subscribe());
         let state = match waiting.sockets.remove(&ends) {
-            Some(socket) => match socket.send(moving.state) {
-                Ok(()) => {
-                    come.send_replace(true);
-                    Secret::default()
-                }
-                // The socket has ended meanwhile.
-                Err(state) => state,
-            },
-            None => moving.state,
+            // If the socket has ended meanwhile, the session goes on waiting.
+            Some(socket) => socket.send(state).err(),
+            None => Some(state),
         };
+        come.send_replace(state.is_none());
         waiting.count += 1;
         let number = waiting.count;
         let expected = Expected {
@@ -79,26 +93,17 @@ impl Arrivals {
                 waiting.sessions.remove(&ends);
             }
         });
-    }
-
-    /// Returns whether this connection has come, when that is known.
-    pub async fn has_come(&self, ends: Ends) -> bool {
-        let come = (locked(&self.0).sessions.get(&ends)).map(|one| one.come.subscribe());
-        match come {
-            // An error means that it is expected no longer.
-            Some(mut come) => come.wait_for(|come| *come).await.is_ok(),
-            None => false,
-        }
+        arrival
     }
 
     /// The session of a socket that has come, or a wait for it.
-    pub fn socket(&self, ends: Ends) -> Result<Secret, Socket> {
+    pub fn socket(&self, ends: Ends) -> Result<S, Socket<S>> {
         let mut waiting = locked(&self.0);
         if let Some(expected) = waiting.sessions.get_mut(&ends)
-            && !expected.state.is_empty()
+            && let Some(state) = expected.state.take()
         {
             expected.come.send_replace(true);
-            return Ok(std::mem::take(&mut expected.state));
+            return Ok(state);
         }
         let (sender, session) = oneshot::channel();
         waiting.sockets.insert(ends, sender);
@@ -110,14 +115,22 @@ impl Arrivals {
     }
 }
 
-impl Socket {
+impl Arrival {
+    /// Returns whether the connection has come, when that is known.
+    pub async fn has_come(mut self) -> bool {
+        // An error means that it is expected no longer.
+        self.0.wait_for(|come| *come).await.is_ok()
+    }
+}
+
+impl<S> Socket<S> {
     /// Waits for the session, for as long as one may be on its way.
-    pub async fn session(&mut self) -> Option<Secret> {
+    pub async fn session(&mut self) -> Option<S> {
         timeout(EXPECTED, &mut self.session).await.ok()?.ok()
     }
 }
 
-impl Drop for Socket {
+impl<S> Drop for Socket<S> {
     fn drop(&mut self) {
         locked(&self.arrivals.0).sockets.remove(&self.ends);
     }
@@ -126,13 +139,6 @@ impl Drop for Socket {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn moving(state: u8) -> Moving {
-        Moving {
-            ends: ends(),
-            state: Secret::new(vec![state]),
-        }
-    }
 
     fn ends() -> Ends {
         Ends {
@@ -143,35 +149,35 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn session_and_socket_meet_whichever_comes_first() {
-        let arrivals = Arrivals::default();
-        assert!(!arrivals.has_come(ends()).await);
+        let arrivals = Arrivals::<u8>::default();
         for state in 0..3 {
-            arrivals.expect(moving(state));
+            let arrival = arrivals.expect(ends(), state);
             let socket = arrivals.socket(ends()).ok();
-            assert_eq!(socket.as_deref(), Some(&vec![state]));
-            assert!(arrivals.has_come(ends()).await);
+            assert_eq!(socket, Some(state));
+            assert!(arrival.has_come().await);
             let mut socket = arrivals.socket(ends()).err().unwrap();
-            arrivals.expect(moving(state + 10));
+            let arrival = arrivals.expect(ends(), state + 10);
             let session = socket.session().await;
-            assert_eq!(session.as_deref(), Some(&vec![state + 10]));
-            assert!(arrivals.has_come(ends()).await);
+            assert_eq!(session, Some(state + 10));
+            assert!(arrival.has_come().await);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_for_ever() {
-        let arrivals = Arrivals::default();
+        let arrivals = Arrivals::<u8>::default();
         let mut socket = arrivals.socket(ends()).err().unwrap();
         assert!(socket.session().await.is_none());
         drop(socket);
-        arrivals.expect(moving(1));
-        assert!(!arrivals.has_come(ends()).await);
+        assert!(!arrivals.expect(ends(), 1).has_come().await);
         assert!(arrivals.socket(ends()).is_err());
         // A later session of the same connection does not end with an earlier one's time.
-        arrivals.expect(moving(1));
+        let first = arrivals.expect(ends(), 1);
         sleep(EXPECTED / 2).await;
-        arrivals.expect(moving(2));
+        let later = arrivals.expect(ends(), 2);
+        assert!(!first.has_come().await);
         sleep(EXPECTED * 3 / 4).await;
-        assert_eq!(arrivals.socket(ends()).ok().as_deref(), Some(&vec![2]));
+        assert_eq!(arrivals.socket(ends()).ok(), Some(2));
+        assert!(later.has_come().await);
     }
 }

@@ -15,7 +15,6 @@ use tokio::time::{Instant, timeout_at};
 use super::arrivals::Arrivals;
 use super::connection::{Connection, End};
 use super::kinds::Kinds;
-use super::messages::Secret;
 use super::socket::{end, read, write};
 use super::state::State;
 use super::{Counters, Service, http2};
@@ -48,7 +47,6 @@ pub(super) async fn serve(
     let state = match arrived(&client, ends, &service.arrivals).await {
         Some(state) => {
             counters.came.fetch_add(1, Relaxed);
-            let state = State::unpack(&state).map_err(io::Error::other)?;
             let connection = Connection::new((services, counters), client, ends, state);
             return connection.that_has_come().run().await;
         }
@@ -76,7 +74,7 @@ pub(super) async fn serve(
 }
 
 /// The state of a connection that has moved here; `None` if it is a new one.
-async fn arrived(client: &TcpStream, ends: Ends, arrivals: &Arrivals) -> Option<Secret> {
+async fn arrived(client: &TcpStream, ends: Ends, arrivals: &Arrivals) -> Option<State> {
     let mut socket = match arrivals.socket(ends) {
         Ok(state) => return Some(state),
         Err(socket) => socket,

@@ -33,11 +33,9 @@ pub enum ToAgent {
     End,
     /// Connections without a request are to leave this data server, which drains.
     Leave,
-    /// Another data server's agent has a connection move here. The answer is [`FromAgent::Taken`].
+    /// Another data server's agent has a connection move here. The answer is [`FromAgent::Taken`], and if that says yes,
+    /// [`FromAgent::Come`] follows.
     Take(u64, Moving),
-    /// Has this connection come, which another data server's agent has move here? The answer is [`FromAgent::Taken`], when
-    /// it has come or is no longer expected.
-    Await(u64, Ends),
     /// The answer to [`FromAgent::Move`], if the connection has not moved: it is to stay. If it has moved, its socket has
     /// ended.
     Stays(u64),
@@ -65,8 +63,10 @@ pub enum FromAgent {
     Move(u64, Ipv4Addr, Moving),
     /// The connection has left its socket, on the way to the other data server.
     Left(u64),
-    /// Whether the session of the connection can go on here; or whether the connection has come.
+    /// Whether the session of the connection can go on here.
     Taken(u64, bool),
+    /// The connection has come here; or, if false, it is no longer expected.
+    Come(u64, bool),
     /// The first and only message on a connection, which from then on leads to the agent of this data server: requests of
     /// the client's connection with these ends.
     Relay(Ipv4Addr, Ends),
@@ -177,10 +177,6 @@ impl Message for ToAgent {
                 (2, *number)
             }
             Self::Stays(number) => (3, *number),
-            Self::Await(number, ends) => {
-                write_ends(content, ends);
-                (4, *number)
-            }
             Self::Relay(number, ends) => {
                 write_ends(content, ends);
                 (5, *number)
@@ -212,7 +208,6 @@ impl Message for ToAgent {
             (8, []) => Self::Leave,
             (2, _) => Self::Take(number, Moving::from_bytes(content)?),
             (3, []) => Self::Stays(number),
-            (4, mut ends) => Self::Await(number, read_ends(&mut ends)?),
             (5, mut ends) => Self::Relay(number, read_ends(&mut ends)?),
             (6, ring) => Self::TicketKeys(TicketKeyRing::read(ring)?),
             (9, rules) => Self::Rules(Arc::new(serde_json::from_slice(rules).ok()?)),
@@ -251,6 +246,10 @@ impl Message for FromAgent {
                 content.push((*is_here).into());
                 (3, *number)
             }
+            Self::Come(number, has_come) => {
+                content.push((*has_come).into());
+                (10, *number)
+            }
             Self::Left(number) => (4, *number),
             Self::Counted(counts) => {
                 json(counts, content);
@@ -281,6 +280,7 @@ impl Message for FromAgent {
                 Self::Move(number, next, Moving::from_bytes(rest)?)
             }
             (3, [is_here @ (0 | 1)]) => Self::Taken(number, *is_here == 1),
+            (10, [has_come @ (0 | 1)]) => Self::Come(number, *has_come == 1),
             (4, []) => Self::Left(number),
             (6, counts) => Self::Counted(serde_json::from_slice(counts).ok()?),
             (7, [a, b, c, d, ends @ ..]) => {
@@ -399,6 +399,7 @@ mod tests {
             FromAgent::Move(2, next, moving()),
             FromAgent::Left(u64::MAX),
             FromAgent::Taken(4, true),
+            FromAgent::Come(5, false),
             FromAgent::Relay(next, ends()),
             FromAgent::Relayed(5),
             FromAgent::TicketKeys(ticket_keys()),
@@ -422,7 +423,6 @@ mod tests {
                 }),
             ),
             ToAgent::Take(4, moving()),
-            ToAgent::Await(5, ends()),
             ToAgent::Stays(6),
             ToAgent::Relay(7, ends()),
             ToAgent::TicketKeys(ticket_keys()),

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, interval_at};
 
-use super::arrivals::Arrivals;
+use super::arrivals::{Arrival, Arrivals};
 use super::daemon::Daemon;
 use super::judge::Judge;
 use super::kept::Kept;
@@ -72,15 +72,17 @@ pub fn run(directory: &Path, account: &Account) -> Result<()> {
     privileges::reduce(account).map_err(Error::system("give up privileges"))?;
     let runtime = runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Error::system("start the threads of the TLS agent"))?;
-    runtime.block_on(async {
+    let running = async {
         let predecessor = Predecessor::find(SUCCESSORS.as_ref()).await;
         let (told, orders) = mpsc::unbounded_channel();
         let (tickets, ticket_keys) = Tickets::new();
         let daemon = Daemon::connect(DAEMON.into(), build(), told, ticket_keys);
         let agent = Agent::new(tickets, predecessor, daemon);
         serve(agent, orders).await;
-    });
-    Ok(())
+    };
+    // As a task of its own it needs no switch to the thread that waits for it.
+    let ended = runtime.block_on(async { tokio::spawn(running).await });
+    ended.map_err(|error| Error::system("go on with the TLS agent")(error.into()))
 }
 
 /// What tells this program from another build of it: device, inode and time of its file.
@@ -204,29 +206,28 @@ impl Agent {
         }
     }
 
-    /// Whether a connection can go on here.
-    fn can_take(&self, moving: &Moving) -> bool {
-        self.services.settings(moving.ends.cluster).is_some()
-            && State::unpack(&moving.state).is_ok()
+    /// Expects a connection that moves here; `None` if it cannot go on here.
+    fn expect(&self, moving: &Moving) -> Option<Arrival> {
+        self.services.settings(moving.ends.cluster)?;
+        let state = State::unpack(&moving.state).ok()?;
+        Some(self.arrivals.expect(moving.ends, state))
     }
 
     /// Hears what the daemon says without being asked, except for orders.
     async fn hear(&self, message: ToAgent) {
         match message {
             ToAgent::Take(number, moving) => {
+                let arrival = self.expect(&moving);
                 // The answer says as well that an earlier session of the connection is forgotten.
-                let can_take = self.can_take(&moving);
-                if can_take {
-                    self.arrivals.expect(moving);
+                let taken = FromAgent::Taken(number, arrival.is_some());
+                self.daemon.say(taken).await;
+                if let Some(arrival) = arrival {
+                    let daemon = self.daemon.clone();
+                    tokio::spawn(async move {
+                        let come = FromAgent::Come(number, arrival.has_come().await);
+                        daemon.say(come).await;
+                    });
                 }
-                self.daemon.say(FromAgent::Taken(number, can_take)).await;
-            }
-            ToAgent::Await(number, ends) => {
-                let (arrivals, daemon) = (self.arrivals.clone(), self.daemon.clone());
-                tokio::spawn(async move {
-                    let has_come = arrivals.has_come(ends).await;
-                    daemon.say(FromAgent::Taken(number, has_come)).await;
-                });
             }
             ToAgent::Relay(number, ends) => {
                 if let Some(service) = self.services.settings(ends.cluster) {

@@ -28,6 +28,7 @@ use crate::{
     local_node::{self, LocalNode, cluster_of},
     network::next_hops,
     operator::drain::Drain,
+    own_thread::OwnThread,
     peers::{
         Peers,
         heartbeat::{Heartbeat, clock_now},
@@ -96,11 +97,12 @@ impl Daemon {
         let (wanted_hops, wanted) = watch::channel(Vec::new());
         next_hops::follow(local.netlink.clone(), wanted, hop_sender);
         let keys = keys::key_ring_over(&dataplane, &local)?;
-        let (streams, from_others) = Streams::open(
-            local.address,
-            local.config.cluster.stream_port.get(),
-            keys.clone(),
-        )?;
+        let streams_thread = OwnThread::start("streams")?;
+        let (streams, from_others) = {
+            let _within = streams_thread.enter();
+            let port = local.config.cluster.stream_port.get();
+            Streams::open(local.address, port, keys.clone())?
+        };
         let protocol = local.config.cluster.protocol.number();
         let retransmission = Retransmission::start(
             local.address,
@@ -120,6 +122,8 @@ impl Daemon {
         let data_server = if roles.is_ds() {
             let checks = Checks::new(verdict_sender, local.interface_names());
             let from_others = (from_others.questions, from_others.channels);
+            // Each move of a connection goes by a stream.
+            let _within = streams_thread.enter();
             let tls_agent = TlsAgent::start(&local, tables.choices(), from_others)?;
             Some(DataServer::new(checks, tls_agent))
         } else {

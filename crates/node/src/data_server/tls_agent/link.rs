@@ -17,11 +17,14 @@ use baton_agent::terminate::{
 use baton_streams::{Opened, Question};
 use tokio::{
     net::UnixStream,
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, watch},
 };
 use tracing::debug;
 
-use super::{context::AgentContext, moves};
+use super::{
+    context::AgentContext,
+    moves::{self, NO, YES},
+};
 use crate::locked::locked;
 
 /// How many messages may wait to be sent.
@@ -46,8 +49,8 @@ struct Shared {
     reports: mpsc::Sender<Report>,
     /// The moves under way, by the process's numbers: whether the connection has left its socket.
     moves: Mutex<HashMap<u64, watch::Sender<bool>>>,
-    /// Who waits for the process's answer to which question.
-    asked: Mutex<HashMap<u64, oneshot::Sender<bool>>>,
+    /// Who waits for the process's answers to which question.
+    asked: Mutex<HashMap<u64, mpsc::Sender<u8>>>,
     next: AtomicU64,
 }
 
@@ -116,6 +119,9 @@ impl Link {
             if let Err(error) = ended {
                 debug!(%error, "a TLS agent is gone");
             }
+            // Now it can be asked nothing more.
+            messages.close();
+            locked(&shared.asked).clear();
         });
         link
     }
@@ -131,35 +137,34 @@ impl Link {
         });
     }
 
-    /// Passes on a question of another daemon to the process, and its answer back.
+    /// Passes on a question of another daemon to the process, which answers it.
     pub fn ask(&self, question: Question) {
-        let shared = Arc::clone(&self.shared);
-        tokio::spawn(async move {
-            let number = shared.next.fetch_add(1, Relaxed);
-            let Some(message) = moves::read_question(&question.text, number) else {
-                return;
-            };
-            if let ToAgent::Take(_, moving) = &message {
-                shared.context.end_move(moving.ends);
-            }
-            let (sender, answer) = oneshot::channel();
-            locked(&shared.asked).insert(number, sender);
-            let Question { answer: mut to, .. } = question;
-            let asking = async {
-                shared.to.send(message).await.ok()?;
-                answer.await.ok()
-            };
-            let answered = tokio::select! {
-                answered = asking => answered,
-                () = shared.to.closed() => None,
-                () = to.closed() => None,
-            };
-            if let Some(yes) = answered {
-                // Who has asked may have lost patience.
-                let _ = to.send(vec![yes.into()]);
-            }
+        let Some(moving) = moves::read_question(&question.text) else {
+            return;
+        };
+        let shared = &self.shared;
+        shared.context.end_move(moving.ends);
+        let number = shared.next.fetch_add(1, Relaxed);
+        locked(&shared.asked).insert(number, question.answers);
+        // One that has ended, or is too busy, takes no session.
+        if (shared.to.try_send(ToAgent::Take(number, moving))).is_err() {
             locked(&shared.asked).remove(&number);
-        });
+        }
+    }
+}
+
+impl Shared {
+    /// Passes on an answer of the process to a question of another daemon, which has no further answers if this `is_last`.
+    fn answer(&self, number: u64, yes: bool, is_last: bool) {
+        let mut asked = locked(&self.asked);
+        let answers = match is_last {
+            true => asked.remove(&number),
+            false => asked.get(&number).cloned(),
+        };
+        if let Some(answers) = answers {
+            // Who has asked may have lost patience.
+            let _ = answers.try_send(if yes { YES } else { NO });
+        }
     }
 }
 
@@ -196,11 +201,7 @@ async fn hear(shared: &Arc<Shared>, message: FromAgent) {
                 left.send_replace(true);
             }
         }
-        FromAgent::Taken(number, yes) => {
-            let asked = locked(&shared.asked).remove(&number);
-            if let Some(asked) = asked {
-                let _ = asked.send(yes);
-            }
-        }
+        FromAgent::Taken(number, yes) => shared.answer(number, yes, !yes),
+        FromAgent::Come(number, has_come) => shared.answer(number, has_come, true),
     }
 }

@@ -2,12 +2,11 @@
 //! then the program hands their sockets over.
 //!
 //! ```text
-//!  agent --Move--> daemon ==TAKE: the session==> daemon --Take--> agent        (a question by a stream)
+//!  agent --Move--> daemon ==MOVE: the session==> daemon --Take--> agent        (a question by a stream)
 //!                  daemon <==yes================ daemon <--Taken-- agent
-//!                  daemon ==AWAIT==============> daemon --Await--> agent
 //!                  program --ADOPT, with an empty ACK--> program --> the agent's listener: the session goes on
 //!  agent <--RST--  program
-//!                  daemon <==yes, it has come=== daemon <--Taken-- agent
+//!                  daemon <==yes, it has come=== daemon <--Come-- agent
 //! ```
 //!
 //! Until it has come, the program is asked again to send ADOPT, which may be lost. If the other side cannot take the
@@ -15,27 +14,31 @@
 
 use std::{
     collections::HashMap,
+    io,
     pin::pin,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
 use baton_abi::TcbKey;
-use baton_agent::{
-    Ends,
-    terminate::messages::{Moving, ToAgent, write_ends},
-};
+use baton_agent::{Ends, terminate::messages::Moving};
 use baton_dataplane::Reading;
-use baton_streams::Ask;
-use tokio::{sync::watch, time::sleep};
+use baton_streams::{Answers, Ask};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
 use tracing::debug;
 use zeroize::Zeroizing;
 
 use crate::{data_server::empty_ack, locked::locked};
 
 /// What a question of another daemon is about: its first byte.
-const TAKE: u8 = 1;
-const AWAIT: u8 = 2;
+const MOVE: u8 = 3;
+
+/// An answer that says yes, and one that says no.
+pub const YES: u8 = 1;
+pub const NO: u8 = 0;
 
 /// The other side says within this time whether it takes a session.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -103,17 +106,15 @@ impl Mover {
         let Some(ack) = empty_ack::ack(&flow, (0, 0), self.mac) else {
             return false;
         };
-        let take = Zeroizing::new([&[TAKE], &moving.to_bytes()[..]].concat());
-        match ask.ask(&take, PATIENCE).await {
-            Ok(answer) if answer == [1] => (),
-            other => {
-                debug!(slot, ?other, "a data server does not take a TLS session");
+        let mut answers = match is_taken(ask, moving).await {
+            Ok(answers) => answers,
+            Err(error) => {
+                debug!(slot, %error, "a data server does not take a TLS session");
                 return false;
             }
-        }
+        };
         let may_ask = self.moves.begin(moving.ends);
-        let coming = await_text(moving.ends);
-        let mut coming = pin!(ask.ask(&coming, COMES));
+        let mut coming = pin!(answers.next());
         let (begin, mut pause, mut is_answered) = (Instant::now(), FIRST_PAUSE, false);
         let has_left = loop {
             if !self.ask_program(&may_ask, slot, &ack) {
@@ -121,7 +122,7 @@ impl Mover {
             }
             tokio::select! {
                 come = &mut coming, if !is_answered => match come {
-                    Ok(answer) if answer == [1] => break true,
+                    Ok(YES) => break true,
                     // Nobody expects it there any longer, or that is not known.
                     _ => is_answered = true,
                 },
@@ -148,19 +149,23 @@ impl Mover {
     }
 }
 
-fn await_text(ends: Ends) -> Vec<u8> {
-    let mut text = vec![AWAIT];
-    write_ends(&mut text, &ends);
-    text
+/// Asks a data server to take a session. Returns what will say whether the connection has come there.
+async fn is_taken(ask: &Ask, moving: &Moving) -> io::Result<Answers> {
+    let question = Zeroizing::new([&[MOVE], &moving.to_bytes()[..]].concat());
+    let asking = async {
+        let mut answers = ask.ask(&question).await?;
+        match answers.next().await? {
+            YES => Ok(answers),
+            _ => Err(io::Error::other("its agent says no")),
+        }
+    };
+    timeout(PATIENCE, asking).await?
 }
 
-/// What another daemon asks of the agent here, with the number that the agent's answer will have.
-pub fn read_question(text: &[u8], number: u64) -> Option<ToAgent> {
-    let (kind, rest) = text.split_first()?;
-    let moving = Moving::from_bytes(rest)?;
-    match *kind {
-        TAKE => Some(ToAgent::Take(number, moving)),
-        AWAIT => Some(ToAgent::Await(number, moving.ends)),
+/// The session that another daemon asks the agent here to take; `None` if it asks for something else.
+pub fn read_question(text: &[u8]) -> Option<Moving> {
+    match text.split_first()? {
+        (&MOVE, moving) => Moving::from_bytes(moving),
         _ => None,
     }
 }
