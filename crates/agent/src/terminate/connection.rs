@@ -33,6 +33,8 @@ use crate::http::hsts::append_with_hsts;
 
 /// No more is read of one side while this many bytes of it wait for the other side. It holds the longest head.
 const ROOM: usize = 128 << 10;
+/// Buffers that are not larger are kept while a connection is idle: to make them anew for each request takes time.
+const SMALL: usize = 8 << 10;
 /// A connection takes at most this many bytes along that its client has sent. They must fit into a message of the daemon's.
 const MOST_TAKEN: usize = 512 << 10;
 /// A connection tries at most this often to move with a request, as when its client does not pause. Then the request is
@@ -486,7 +488,7 @@ impl<'a> Connection<'a> {
         taken.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, what))
     }
 
-    /// Gives up the memory of buffers in which nothing waits. Very many connections may be idle.
+    /// Gives up the memory of large buffers in which nothing waits. Very many connections may be idle.
     fn release_buffers(&mut self) {
         let state = &mut self.state;
         for buffer in [
@@ -497,7 +499,7 @@ impl<'a> Connection<'a> {
             &mut self.client_out,
             &mut self.repeatable,
         ] {
-            if buffer.is_empty() {
+            if buffer.is_empty() && buffer.capacity() > SMALL {
                 *buffer = Vec::new();
             }
         }

@@ -105,7 +105,8 @@ impl Exchange {
                     let Ok(taken) = under.request.follow(plain) else {
                         return Forwarded::Broken;
                     };
-                    to_server.extend(plain.drain(..taken));
+                    to_server.extend_from_slice(&plain[..taken]);
+                    plain.drain(..taken);
                     if !under.request.is_whole() {
                         return Forwarded::More;
                     }
@@ -199,7 +200,8 @@ impl Exchange {
                 continue;
             };
             let taken = body.follow(from_server).map_err(|BadBody| BadResponse)?;
-            to_client.extend(from_server.drain(..taken));
+            to_client.extend_from_slice(&from_server[..taken]);
+            from_server.drain(..taken);
             // What is behind a response nobody has asked for.
             if taken == 0 {
                 return Err(BadResponse);

@@ -5,7 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::pin::Pin;
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::client::{LINGERS, end_in_order, has_ended, read_away};
 
 /// Most bytes of one read.
-pub(super) const PIECE: usize = 32 << 10;
+pub(super) const PIECE: usize = 64 << 10;
 /// A client that takes nothing for this long is let go, as nginx does (`send_timeout`).
 pub(super) const STALL: Duration = Duration::from_secs(60);
 
@@ -25,14 +25,20 @@ pub(super) async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut Vec<u8>,
 ) -> io::Result<usize> {
-    poll_fn(|cx| {
-        let mut room = [MaybeUninit::uninit(); PIECE];
-        let mut come = ReadBuf::uninit(&mut room);
-        ready!(Pin::new(&mut *stream).poll_read(cx, &mut come))?;
-        buffer.extend_from_slice(come.filled());
-        Poll::Ready(Ok(come.filled().len()))
-    })
-    .await
+    poll_fn(|cx| poll_piece(stream, cx, buffer)).await
+}
+
+/// Does the same as [`read`] in a task that is polled.
+pub(super) fn poll_piece(
+    stream: &mut (impl AsyncRead + Unpin),
+    cx: &mut Context<'_>,
+    buffer: &mut Vec<u8>,
+) -> Poll<io::Result<usize>> {
+    let mut room = [MaybeUninit::uninit(); PIECE];
+    let mut come = ReadBuf::uninit(&mut room);
+    ready!(Pin::new(stream).poll_read(cx, &mut come))?;
+    buffer.extend_from_slice(come.filled());
+    Poll::Ready(Ok(come.filled().len()))
 }
 
 /// Does the same without waiting.

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use super::super::socket::{PIECE, STALL};
+use super::super::socket::{STALL, poll_piece};
 use super::super::state::State;
 use crate::client::{LINGERS, end_in_order};
 
@@ -127,13 +127,7 @@ impl ClientStream {
 
     /// Reads what has come, at most a piece.
     fn poll_records(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let length = self.client_in.len();
-        self.client_in.resize(length + PIECE, 0);
-        let mut room = ReadBuf::new(&mut self.client_in[length..]);
-        let read = Pin::new(&mut self.client).poll_read(cx, &mut room);
-        let count = room.filled().len();
-        self.client_in.truncate(length + count);
-        ready!(read)?;
+        let count = ready!(poll_piece(&mut self.client, cx, &mut self.client_in))?;
         // HTTP/2 itself says where each message ends. So it does no harm if somebody cuts the session short.
         self.client_has_ended |= count == 0;
         Poll::Ready(Ok(()))
