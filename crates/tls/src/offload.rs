@@ -51,7 +51,7 @@ impl Session {
         self.offload = Some(Box::new(Offload {
             first: self.sending.sequence,
             alert: None,
-            is_worn_out: false,
+            is_worn_out: self.update_requested,
         }));
         // An exported session with this number is refused.
         self.sending.sequence = RECORDS_MOST;

@@ -41,6 +41,8 @@ pub struct Session {
     pub(crate) partial: Partial,
     pub(crate) limits: Limits,
     pub(crate) ends: Ends,
+    /// The client has asked for another key (update_requested), and has been sent none since.
+    pub(crate) update_requested: bool,
     /// Set while the kernel makes the records that are sent.
     pub(crate) offload: Option<Box<Offload>>,
 }
@@ -71,6 +73,7 @@ impl Session {
             partial: Partial::default(),
             limits: Limits::default(),
             ends: Ends::default(),
+            update_requested: false,
             offload: None,
         }
     }
@@ -95,8 +98,8 @@ impl Session {
         self.suite().version()
     }
 
-    /// Takes all records that are whole off `input`, and appends their data to `plain`. What the client must be sent in
-    /// return is appended to `output`: the answer to a key update, or the alert that tells of an error.
+    /// Takes all records that are whole off `input`, and appends their data to `plain`. The alert that tells the client of
+    /// an error is appended to `output`.
     ///
     /// After close_notify, whatever else comes is thrown away (RFC 8446, section 6.1).
     ///
@@ -113,9 +116,8 @@ impl Session {
             return Err(RecordError::Ended);
         }
         let mut taken = 0;
-        let mut is_asked = false;
         while !self.ends.client_closed {
-            match self.receive_one(&mut input[taken..], plain, &mut is_asked) {
+            match self.receive_one(&mut input[taken..], plain) {
                 Ok(Some(length)) => taken += length,
                 Ok(None) => break,
                 Err(error) => {
@@ -124,9 +126,6 @@ impl Session {
                     return Err(error);
                 }
             }
-        }
-        if is_asked {
-            self.update_key(output); // once, whatever was asked (RFC 8446, section 4.6.3)
         }
         match self.ends.client_closed {
             true => {
@@ -145,7 +144,6 @@ impl Session {
         &mut self,
         input: &mut [u8],
         plain: &mut Vec<u8>,
-        is_asked: &mut bool,
     ) -> Result<Option<usize>, RecordError> {
         let Some(length) = self.receiving.whole(input)? else {
             return Ok(None);
@@ -169,7 +167,9 @@ impl Session {
                 if let Some(asks) = self.partial.take(bytes)? {
                     self.limits.key_update()?;
                     self.receiving.update();
-                    *is_asked |= asks;
+                    if asks {
+                        self.note_update_request();
+                    }
                 }
             }
             Content::Handshake => return Err(renegotiation(bytes)),
@@ -177,8 +177,9 @@ impl Session {
         Ok(Some(length))
     }
 
-    /// Appends records with this data, of at most [`LONGEST_PLAIN`] bytes each. No data makes no record. While the kernel
-    /// sends ([`Session::offload_sending`]), this appends the data as it is, and alerts are in [`Session::take_alert`].
+    /// Appends records with this data, of at most [`LONGEST_PLAIN`] bytes each. No data makes no record. If the client has
+    /// asked for another key, a KeyUpdate is before them. While the kernel sends ([`Session::offload_sending`]), this
+    /// appends the data as it is, and alerts are in [`Session::take_alert`].
     ///
     /// # Errors
     /// [`RecordError::Ended`], and nothing is sent; or [`RecordError::Exhausted`], and the data may be sent in part.
@@ -192,8 +193,10 @@ impl Session {
         }
         for part in plain.chunks(LONGEST_PLAIN) {
             match self.version() {
-                Version::Tls13 if self.sending.sequence >= KEY_UPDATE_AFTER => {
-                    self.update_key(output)
+                Version::Tls13
+                    if self.update_requested || self.sending.sequence >= KEY_UPDATE_AFTER =>
+                {
+                    self.update_key(output);
                 }
                 Version::Tls12 if self.sending.sequence >= TLS12_ENDS_AFTER => {
                     self.close(output);
@@ -228,6 +231,17 @@ impl Session {
         self.sending
             .seal(Content::Handshake, &KEY_UPDATE_NOT_REQUESTED, output);
         self.sending.update();
+        self.update_requested = false;
+    }
+
+    /// Notes that the client has asked for another key. The next data is sent with one, however often the client has asked
+    /// before (RFC 8446, section 4.6.3). So the answers to a client that asks again and again, and reads nothing, take no
+    /// memory.
+    fn note_update_request(&mut self) {
+        self.update_requested = true;
+        if let Some(offload) = &mut self.offload {
+            offload.is_worn_out = true;
+        }
     }
 
     /// Ends the session because of an error, and tells the client unless the client has told it.

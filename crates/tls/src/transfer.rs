@@ -1,7 +1,7 @@
 //! A session as bytes, for another machine. All numbers are big-endian.
 //!
 //! ```text
-//!  format's version: 1 byte | suite: 2 | which ends are over: 1 | limits: 3
+//!  format's version: 1 byte | suite: 2 | which ends are over, and whether a key update was requested: 1 | limits: 3
 //!  receiving: number of the next record: 8 | material, whose length follows from the suite; then sending: the same
 //!  three texts: part of a handshake message, server's name, protocol. Each: whether there is one: 1 | length: 1 | text
 //! ```
@@ -20,6 +20,9 @@ use crate::suite::{Suite, Version};
 
 /// The version of the format. A machine of another version cannot go on with a session, and says so.
 const FORMAT: u8 = 1;
+
+/// The number of the bit that says whether the client has asked for another key. It is behind those of [`Ends::bits`].
+const UPDATE_REQUESTED: u8 = 3;
 
 /// An upper bound of the length without the three texts, so that secrets are written only once into memory.
 const LONGEST_WITHOUT_TEXTS: usize = 128;
@@ -60,7 +63,7 @@ impl Session {
         let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST_WITHOUT_TEXTS + length));
         bytes.push(FORMAT);
         bytes.extend(self.suite().number().to_be_bytes());
-        bytes.push(self.ends.bits());
+        bytes.push(self.ends.bits() | u8::from(self.update_requested) << UPDATE_REQUESTED);
         bytes.extend([
             self.limits.empty,
             self.limits.key_updates,
@@ -92,7 +95,13 @@ impl Session {
         }
         let number = u16::from_be_bytes(bytes.array()?);
         let suite = Suite::of_number(number).ok_or(ImportError::Suite(number))?;
-        let ends = Ends::of_bits(bytes.byte()?).ok_or(ImportError::Malformed("a state"))?;
+        let state = bytes.byte()?;
+        let update_requested = state & 1 << UPDATE_REQUESTED != 0;
+        let ends = Ends::of_bits(state & !(1 << UPDATE_REQUESTED));
+        let ends = ends.ok_or(ImportError::Malformed("a state"))?;
+        if suite.version() == Version::Tls12 && update_requested {
+            return Err(ImportError::Malformed("a state"));
+        }
         let [empty, key_updates, warnings] = bytes.array()?;
         let receiving = bytes.direction(suite)?;
         let sending = bytes.direction(suite)?;
@@ -120,6 +129,7 @@ impl Session {
                     warnings,
                 },
                 ends,
+                update_requested,
                 offload: None,
             }),
             _ => Err(ImportError::Malformed("more bytes")),

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::suite::Version;
 use crate::transfer::ImportError;
 
 #[test]
@@ -20,13 +21,17 @@ fn nothing_is_lost_on_the_way() {
             server.limits.key_updates = 2;
             server.limits.warnings = 3;
             server.ends.closed = true;
+            server.update_requested = suite.version() == Version::Tls13;
             let told = format!("{server:?}");
-            let limits = server.limits;
+            let (limits, update_requested) = (server.limits, server.update_requested);
             let bytes = server.export();
             assert!(bytes.len() <= bytes.capacity());
             let server = Session::import(&bytes).unwrap();
             assert_eq!(format!("{server:?}"), told);
-            assert_eq!(server.limits, limits);
+            assert_eq!(
+                (server.limits, server.update_requested),
+                (limits, update_requested)
+            );
             assert_eq!(server.alpn(), alpn);
             assert_eq!(*server.export(), *bytes);
         }
@@ -67,7 +72,7 @@ fn what_is_no_session_is_refused() {
     for (at, to, error) in [
         (0, 2, ImportError::Format(2)),
         (2, 0xff, ImportError::Suite(0x13ff)),
-        (3, 8, ImportError::Malformed("a state")),
+        (3, 16, ImportError::Malformed("a state")),
         (7, 1, ImportError::Malformed("a record's number")),
         (87, 2, ImportError::Malformed("a text")),
     ] {
@@ -75,6 +80,10 @@ fn what_is_no_session_is_refused() {
         bytes[at] = to;
         assert_eq!(import(&bytes), error, "{at}");
     }
+    // TLS 1.2 has no key updates.
+    let mut bytes = pair(Suite::EcdheRsaAes128Gcm).0.export();
+    bytes[3] = 8;
+    assert_eq!(import(&bytes), ImportError::Malformed("a state"));
 }
 
 proptest! {

@@ -72,6 +72,19 @@ fn a_session_ends_when_its_key_would_have_to_be_replaced() {
             assert_eq!(receive(&mut server, &bytes), open);
             assert_eq!(server.must_end(), ends);
         }
+        // The session itself can use another key again.
+        server.reclaim_sending(3).unwrap();
+        let mut bytes = Vec::new();
+        server.send(b"under the next key", &mut bytes).unwrap();
+        assert_eq!(receive(&mut client, &bytes).1, b"under the next key");
+        assert_eq!(client.receiving.sequence, 1);
+    }
+    for suite in of_version(true) {
+        let (mut server, mut client) = pair(suite);
+        let bytes = record(&mut client, Content::Handshake, &[24, 0, 0, 1, 1]);
+        assert_eq!(receive(&mut server, &bytes).0, Ok(Received::Open));
+        server.offload_sending();
+        assert!(server.must_end(), "it was asked for another key before");
     }
     for &suite in Suite::ALL {
         let most = match suite.version() {

@@ -1,5 +1,5 @@
 //! A client's socket and session as one stream of data. Its buffers are bounded: what is written waits until the client
-//! takes it, and nothing is read while answers to the client's own key updates wait.
+//! takes it.
 
 use std::io;
 use std::net::Shutdown;
@@ -153,7 +153,7 @@ impl AsyncRead for ClientStream {
                 this.plain.take(count);
                 return Poll::Ready(Ok(()));
             }
-            // The alert, or the answer to a key update, goes out before more is read.
+            // What waits for the client, such as an alert, goes out before more is read.
             let sent = this.poll_send(cx);
             if let Some(error) = this.failure {
                 // The client may have gone without hearing the alert.
