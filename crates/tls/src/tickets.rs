@@ -77,7 +77,8 @@ fn cipher(key: &TicketKey) -> Option<LessSafeKey> {
 
 impl ProducesTickets for Tickets {
     fn enabled(&self) -> bool {
-        true
+        let usable = self.keys.locked();
+        usable.encrypting.is_some() || !usable.decrypting.is_empty()
     }
 
     fn lifetime(&self) -> u32 {
@@ -174,6 +175,13 @@ mod tests {
             assert_eq!(plain.is_some_and(|plain| plain == b"a session"), can);
         }
         assert_eq!(tickets("a", &[]).encrypt(b"a session"), None);
+    }
+
+    /// rustls would send clients tickets without content, which are of no use.
+    #[test]
+    fn without_a_key_there_are_no_tickets() {
+        assert!(!tickets("a", &[]).enabled());
+        assert!(tickets("a", &[(1, 1)]).enabled());
     }
 
     #[test]
