@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::{fmt, mem};
 
-use rustls::Error;
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus};
+use rustls::{Error, PeerIncompatible};
 use zeroize::Zeroizing;
 
 use crate::acceptor::Acceptor;
@@ -89,6 +89,8 @@ struct Rustls {
     taken: usize,
     /// Whether a record was read with the client's handshake key.
     has_opened: bool,
+    /// Whether the client has begun with a ClientHello of a version before TLS 1.2.
+    is_old: bool,
 }
 
 enum Step {
@@ -107,6 +109,7 @@ impl Handshake {
                 held: Vec::new(),
                 taken: 0,
                 has_opened: false,
+                is_old: false,
             })
         };
         Self {
@@ -160,7 +163,7 @@ impl Handshake {
             Err(error) => {
                 input.clear();
                 rustls.flush(output);
-                Err(error)
+                Err(rustls.say_version(error, output))
             }
         }
     }
@@ -191,6 +194,9 @@ impl Rustls {
         let Some(record) = input.get(..length) else {
             return Ok((0, false));
         };
+        if self.taken == 0 {
+            self.is_old = names_old_version(record);
+        }
         self.taken += length;
         let before = self.held.len();
         self.held.extend(record);
@@ -260,6 +266,22 @@ impl Rustls {
         !is_readable
     }
 
+    /// Tells a client that knows no version from TLS 1.2 on that this is why it is refused, by the alert protocol_version
+    /// (RFC 5246, appendix E.1). Before rustls looks at the version, it misses an extension that came with TLS 1.2, and says
+    /// that.
+    fn say_version(&self, error: HandshakeError, output: &mut [u8]) -> HandshakeError {
+        let misses = Error::from(PeerIncompatible::SignatureAlgorithmsExtensionRequired);
+        if !self.is_old || error != HandshakeError::Failed(misses) {
+            return error;
+        }
+        if Alert::at_end_of(output) == Some(Alert::HANDSHAKE_FAILURE)
+            && let Some(number) = output.last_mut()
+        {
+            *number = Alert::PROTOCOL_VERSION.number();
+        }
+        Error::from(PeerIncompatible::Tls12NotOffered).into()
+    }
+
     /// Lets rustls give up, with an alert.
     fn give_up(&mut self, output: &mut Vec<u8>) {
         self.held.extend(NO_RECORD);
@@ -288,6 +310,11 @@ impl fmt::Debug for Handshake {
             .field("is_over", &self.rustls.is_err())
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a record begins with a ClientHello that names a version before TLS 1.2. Only an extension can name others.
+fn names_old_version(record: &[u8]) -> bool {
+    matches!(record, [22, _, _, _, _, 1, _, _, _, 3, ..=2, ..])
 }
 
 /// Appends what rustls has to send.

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{AlertDescription, Error, ServerConfig, ServerConnection};
+use rustls::{AlertDescription, Error, PeerIncompatible, ServerConfig, ServerConnection};
 
 #[test]
 fn what_is_no_tls_is_refused() {
@@ -98,6 +98,27 @@ fn a_forged_finished_is_refused() {
             told.unwrap_err(),
             Error::AlertReceived(AlertDescription::BadRecordMac)
         );
+    }
+}
+
+/// A ClientHello of TLS 1.0 or 1.1 has none of the extensions that came with TLS 1.2.
+#[test]
+fn an_old_client_is_told_that_its_version_is_why() {
+    for (minor, alert) in [(0, 70), (1, 70), (2, 70), (3, 40)] {
+        let suites = [0, 2, 0xc0, 0x13];
+        let hello = [&[3, minor][..], &[7; 32], &[0], &suites, &[1, 0]].concat();
+        let message = [&[1, 0, 0, hello.len() as u8], &hello[..]].concat();
+        for cut in [message.len(), 20] {
+            let (mut input, mut output) = (Vec::new(), Vec::new());
+            for part in message.chunks(cut) {
+                input.extend([22, 3, 1, 0, part.len() as u8]);
+                input.extend(part);
+            }
+            let refused = Handshake::new(&acceptor()).advance(&mut input, &mut output);
+            let is_old = HandshakeError::from(Error::from(PeerIncompatible::Tls12NotOffered));
+            assert_eq!(refused.unwrap_err() == is_old, alert == 70);
+            assert_eq!(output, [21, 3, 3, 0, 2, 2, alert]);
+        }
     }
 }
 
