@@ -21,7 +21,7 @@ SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 PROGRAMS = cargo test --workspace --no-run --test docs --test machines
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo quick test scenarios oldest machines check bench testssl kernels arm64 fuzz soak clean install
+.PHONY: help build demo quick test scenarios oldest machines check bench testssl boringssl kernels arm64 fuzz soak clean install
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -70,6 +70,12 @@ testssl: ## what testssl.sh finds at agents that speak TLS, in about three minut
 	@scripts/setup testssl
 	cargo build --bin baton
 	@$(SUDO) scripts/testssl $$(realpath $(TARGET)/debug/baton)
+
+# The source package of BoringSSL, from which only the test runner is built, is 30 MB. Later runs download nothing.
+boringssl: ## BoringSSL's tests of TLS servers against that of agents, with sessions that stay and that move; a minute
+	@scripts/setup boringssl
+	cargo build -p baton-tls --example boringssl_shim
+	@tests/boringssl/run $$(realpath $(TARGET)/debug/examples/boringssl_shim)
 
 # Guests are emulated, so all kernels together take an hour and more. They are Debian's kernels, from the package
 # archive.
