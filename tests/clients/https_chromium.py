@@ -1,10 +1,11 @@
-"""Asks three data servers with Chromium.
+"""Asks data servers with Chromium.
 
 usage: https_chromium.py ADDRESS REQUESTS FOLDER PATH SCREENSHOT PROTOCOL, which is http/1.1 or h2
 
-One page sends REQUESTS requests to the data servers in turn. Then a page is opened that consists of 60 pictures and
-scripts. They are written to FOLDER, which the servers have under PATH; those in its folder ds1 are for ds1, and so on.
-Each must come from its own server, byte for byte, and a picture of the page is left in SCREENSHOT.
+One page sends REQUESTS requests to three data servers in turn. Then a page is opened that consists of 60 pictures and
+scripts, from four data servers. They are written to FOLDER, which the servers have under PATH; those in its folder ds1
+are for ds1, and so on. Each must come from its own server, byte for byte, and a picture of the page is left in
+SCREENSHOT.
 """
 
 import collections
@@ -18,8 +19,8 @@ from devtools import Browser
 ADDRESS, REQUESTS = sys.argv[1], int(sys.argv[2])
 FOLDER, PATH, SCREENSHOT, PROTOCOL = sys.argv[3:]
 NAME = "www.example"
-SERVERS = "ds1", "ds2", "ds3"
-EACH = 20  # pictures and scripts together, from each server
+SERVERS = "ds1", "ds2", "ds3", "ds4"
+EACH = 15  # pictures and scripts together, from each server
 # One request after the other. What was wrong comes back.
 TURNS = """(async () => {
     const wrong = [];
