@@ -41,7 +41,7 @@ impl Node {
         if let Err(error) = sys::run_before_servers() {
             debug!("the daemon runs with the priority that it was started with: {error}");
         }
-        // Two threads: the daemon is control plane only, packets never wait for it.
+        // Two threads, and some for one purpose each: packets never wait for the daemon.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()

@@ -57,6 +57,12 @@ impl Channel {
         self.from.read_to_end(most).await.map_err(io::Error::other)
     }
 
+    /// Sends nothing more, not even again what was lost on its way.
+    pub(crate) fn take_back(&mut self) {
+        // An error means that it has ended already.
+        let _ = self.to.reset(GIVEN_UP);
+    }
+
     /// Waits until the other node no longer wants what is sent.
     pub(crate) async fn is_unwanted(&mut self) {
         // An error means that the connection has ended.
@@ -68,8 +74,7 @@ impl Drop for Channel {
     /// quinn ends in order what is dropped; the other node would take a part for all.
     fn drop(&mut self) {
         if !self.is_shut_down {
-            // An error means that it has ended already.
-            let _ = self.to.reset(GIVEN_UP);
+            self.take_back();
         }
     }
 }

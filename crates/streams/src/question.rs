@@ -31,9 +31,13 @@ pub struct Question {
     pub answers: mpsc::Sender<u8>,
 }
 
-/// The answers to a question. If this is dropped, the other node is told that nobody wants more of them.
+/// The answers to a question. If this is dropped, the other node is told that nobody wants more of them. If it is dropped
+/// before the first, the question is taken back: it does not arrive later than those that are asked then.
 #[derive(Debug)]
-pub struct Answers(Channel);
+pub struct Answers {
+    channel: Channel,
+    are_begun: bool,
+}
 
 /// The handle with which any task reaches one other node: the connection there, while there is one.
 #[derive(Clone, Debug)]
@@ -49,7 +53,10 @@ impl Ask {
         channel.write_u8(QUESTION).await?;
         channel.write_all(text).await?;
         channel.shutdown().await?;
-        Ok(Answers(channel))
+        Ok(Answers {
+            channel,
+            are_begun: false,
+        })
     }
 
     /// Opens a channel to the node, for what `text` says, which has at most 65,535 bytes.
@@ -88,7 +95,17 @@ impl Answers {
     /// # Errors
     /// There are no more, or the connection to the node has ended.
     pub async fn next(&mut self) -> io::Result<u8> {
-        self.0.read_u8().await
+        let answer = self.channel.read_u8().await?;
+        self.are_begun = true;
+        Ok(answer)
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        if !self.are_begun {
+            self.channel.take_back();
+        }
     }
 }
 

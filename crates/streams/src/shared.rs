@@ -1,6 +1,7 @@
 //! The key that two nodes share, in the form that QUIC needs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use baton_wire::{Keys, LccpKey};
 use quinn::{
@@ -16,8 +17,10 @@ use crate::quic;
 /// The protocol's name and version. Nodes whose versions differ do not connect.
 const ALPN: &[u8] = b"baton-streams/2";
 
-/// So many packets may wait for the time at which they are acknowledged at the latest. A question's answer acknowledges it.
-const UNACKNOWLEDGED: VarInt = VarInt::from_u32(10);
+/// So many packets may wait to be acknowledged, and no longer than this. An answer that comes sooner acknowledges its
+/// question, which saves a packet.
+const UNACKNOWLEDGED: VarInt = VarInt::from_u32(4);
+const ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(3);
 
 /// How many questions and channels of a node may be under way at once.
 const QUESTIONS: u32 = 4096;
@@ -57,7 +60,9 @@ fn secret(key: &LccpKey, label: &str) -> [u8; 32] {
 fn transport() -> TransportConfig {
     let mut transport = quic::transport();
     let mut acknowledgements = AckFrequencyConfig::default();
-    acknowledgements.ack_eliciting_threshold(UNACKNOWLEDGED);
+    acknowledgements
+        .ack_eliciting_threshold(UNACKNOWLEDGED)
+        .max_ack_delay(Some(ACKNOWLEDGED_AFTER));
     transport.ack_frequency_config(Some(acknowledgements));
     transport.max_concurrent_uni_streams(VarInt::from_u32(1));
     transport.max_concurrent_bidi_streams(VarInt::from_u32(QUESTIONS));

@@ -256,6 +256,19 @@ async fn who_answers_learns_that_nobody_wants_more() {
     timeout(PATIENCE, question.answers.closed()).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_question_that_nobody_waits_for_does_not_arrive_late() {
+    let port = port();
+    let (mut one, _) = open(1, port, ring(1, 7, None));
+    let two = Streams::open(node(2), port, ring(2, 7, None)).unwrap();
+    let (_streams, mut incoming) = two;
+    let ask = one.asking(node(2));
+    drop(ask.ask(b"first").await.unwrap());
+    let _answers = ask.ask(b"second").await.unwrap();
+    let question = incoming.questions.recv().await.unwrap();
+    assert_eq!(&question.text[..], b"second");
+}
+
 /// All answers to a question.
 async fn answers(ask: Ask, text: Vec<u8>) -> Vec<u8> {
     let mut answers = ask.ask(&text).await.unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use baton_core::locked::locked;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use super::state::State;
@@ -27,14 +27,13 @@ struct Waiting<S> {
 struct Expected<S> {
     /// Tells it from another session of the same connection.
     number: u64,
-    /// `None`: the connection has it.
-    state: Option<S>,
+    state: S,
     /// Says that the connection has come.
-    come: watch::Sender<bool>,
+    arrived: oneshot::Sender<()>,
 }
 
 /// A connection whose session has come.
-pub(super) struct Arrival(watch::Receiver<bool>);
+pub(super) struct Arrival(oneshot::Receiver<()>);
 
 /// A socket that waits for its session. It waits no longer when this is dropped.
 pub(super) struct Socket<S = State> {
@@ -64,20 +63,24 @@ impl<S: Send + 'static> Arrivals<S> {
     /// Expects the connection of this session. A later session of the same connection replaces an earlier one.
     pub fn expect(&self, ends: Ends, state: S) -> Arrival {
         let mut waiting = locked(&self.0);
-        let come = watch::Sender::new(false);
-        let arrival = Arrival(come.subscribe());
-        let state = match waiting.sockets.remove(&ends) {
-            // If the socket has ended meanwhile, the session goes on waiting.
-            Some(socket) => socket.send(state).err(),
-            None => Some(state),
+        let (arrived, arrival) = oneshot::channel();
+        let arrival = Arrival(arrival);
+        let sent = match waiting.sockets.remove(&ends) {
+            Some(socket) => socket.send(state),
+            None => Err(state),
         };
-        come.send_replace(state.is_none());
+        // Without a socket, or if that has ended meanwhile, the session waits.
+        let Err(state) = sent else {
+            // `arrival` has the receiver.
+            let _ = arrived.send(());
+            return arrival;
+        };
         waiting.count += 1;
         let number = waiting.count;
         let expected = Expected {
             number,
             state,
-            come,
+            arrived,
         };
         waiting.sessions.insert(ends, expected);
         drop(waiting);
@@ -99,11 +102,10 @@ impl<S: Send + 'static> Arrivals<S> {
     /// The session of a socket that has come, or a wait for it.
     pub fn socket(&self, ends: Ends) -> Result<S, Socket<S>> {
         let mut waiting = locked(&self.0);
-        if let Some(expected) = waiting.sessions.get_mut(&ends)
-            && let Some(state) = expected.state.take()
-        {
-            expected.come.send_replace(true);
-            return Ok(state);
+        if let Some(expected) = waiting.sessions.remove(&ends) {
+            // The daemon may have died meanwhile, so that nobody wants to know it.
+            let _ = expected.arrived.send(());
+            return Ok(expected.state);
         }
         let (sender, session) = oneshot::channel();
         waiting.sockets.insert(ends, sender);
@@ -117,9 +119,9 @@ impl<S: Send + 'static> Arrivals<S> {
 
 impl Arrival {
     /// Returns whether the connection has come, when that is known.
-    pub async fn has_come(mut self) -> bool {
+    pub async fn has_come(self) -> bool {
         // An error means that it is expected no longer.
-        self.0.wait_for(|come| *come).await.is_ok()
+        self.0.await.is_ok()
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::future::pending;
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use baton_tls::{Alert, Handshake, HandshakeError, Progress, Session};
+use nix::sys::socket::{MsgFlags, recv};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -76,7 +78,7 @@ pub(super) async fn serve(
 /// The state of a connection that has moved here; `None` if it is a new one.
 async fn arrived(client: &TcpStream, ends: Ends, arrivals: &Arrivals) -> Option<State> {
     let mut socket = match arrivals.socket(ends) {
-        Ok(state) => return Some(state),
+        Ok(state) => return goes_on(client, !state.client_in.is_empty()).then_some(state),
         Err(socket) => socket,
     };
     let is_new = async {
@@ -88,6 +90,17 @@ async fn arrived(client: &TcpStream, ends: Ends, arrivals: &Arrivals) -> Option<
     tokio::select! {
         state = socket.session() => state,
         () = is_new => None,
+    }
+}
+
+/// Whether a connection can be the one whose session has come. If that one ended on its way, its client may have begun a
+/// new one with the same addresses and ports. `is_amid_record`: the session has a part of the record that is next.
+fn goes_on(client: &TcpStream, is_amid_record: bool) -> bool {
+    let mut first = [0];
+    let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+    match recv(client.as_raw_fd(), &mut first, flags) {
+        Ok(1..) => is_amid_record || INSIDE.contains(&first[0]),
+        _ => true,
     }
 }
 
@@ -134,5 +147,37 @@ fn count_alert(kinds: &Kinds, error: &HandshakeError, output: &[u8]) {
         kinds.alert_received(alert);
     } else if let Some(alert) = Alert::at_end_of(output) {
         kinds.alert_sent(alert);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_new_connection_does_not_go_on_with_the_session_of_an_earlier_one() {
+        const HANDSHAKE: u8 = 22;
+        for (first, is_amid_record, expected) in [
+            (None, false, true),
+            (Some(INSIDE[1]), false, true),
+            (Some(HANDSHAKE), false, false),
+            (Some(HANDSHAKE), true, true),
+        ] {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+            let mut client = TcpStream::connect(listener.local_addr().unwrap())
+                .await
+                .unwrap();
+            let (socket, _) = listener.accept().await.unwrap();
+            if let Some(first) = first {
+                client.write_all(&[first]).await.unwrap();
+                socket.readable().await.unwrap();
+            }
+            assert_eq!(goes_on(&socket, is_amid_record), expected, "{first:?}");
+        }
     }
 }

@@ -34,7 +34,7 @@ pub enum ToAgent {
     /// Connections without a request are to leave this data server, which drains.
     Leave,
     /// Another data server's agent has a connection move here. The answer is [`FromAgent::Taken`], and if that says yes,
-    /// [`FromAgent::Come`] follows.
+    /// [`FromAgent::Arrived`] follows.
     Take(u64, Moving),
     /// The answer to [`FromAgent::Move`], if the connection has not moved: it is to stay. If it has moved, its socket has
     /// ended.
@@ -66,7 +66,7 @@ pub enum FromAgent {
     /// Whether the session of the connection can go on here.
     Taken(u64, bool),
     /// The connection has come here; or, if false, it is no longer expected.
-    Come(u64, bool),
+    Arrived(u64, bool),
     /// The first and only message on a connection, which from then on leads to the agent of this data server: requests of
     /// the client's connection with these ends.
     Relay(Ipv4Addr, Ends),
@@ -246,7 +246,7 @@ impl Message for FromAgent {
                 content.push((*is_here).into());
                 (3, *number)
             }
-            Self::Come(number, has_come) => {
+            Self::Arrived(number, has_come) => {
                 content.push((*has_come).into());
                 (10, *number)
             }
@@ -280,7 +280,7 @@ impl Message for FromAgent {
                 Self::Move(number, next, Moving::from_bytes(rest)?)
             }
             (3, [is_here @ (0 | 1)]) => Self::Taken(number, *is_here == 1),
-            (10, [has_come @ (0 | 1)]) => Self::Come(number, *has_come == 1),
+            (10, [has_come @ (0 | 1)]) => Self::Arrived(number, *has_come == 1),
             (4, []) => Self::Left(number),
             (6, counts) => Self::Counted(serde_json::from_slice(counts).ok()?),
             (7, [a, b, c, d, ends @ ..]) => {
@@ -399,7 +399,7 @@ mod tests {
             FromAgent::Move(2, next, moving()),
             FromAgent::Left(u64::MAX),
             FromAgent::Taken(4, true),
-            FromAgent::Come(5, false),
+            FromAgent::Arrived(5, false),
             FromAgent::Relay(next, ends()),
             FromAgent::Relayed(5),
             FromAgent::TicketKeys(ticket_keys()),

@@ -224,8 +224,8 @@ impl Agent {
                 if let Some(arrival) = arrival {
                     let daemon = self.daemon.clone();
                     tokio::spawn(async move {
-                        let come = FromAgent::Come(number, arrival.has_come().await);
-                        daemon.say(come).await;
+                        let arrived = FromAgent::Arrived(number, arrival.has_come().await);
+                        daemon.say(arrived).await;
                     });
                 }
             }

@@ -43,8 +43,11 @@ pub(super) fn poll_piece(
 
 /// Does the same without waiting.
 pub(super) fn read_now(stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
-    buffer.reserve(PIECE);
-    stream.try_read_buf(buffer)
+    let mut room = [MaybeUninit::uninit(); PIECE];
+    let mut come = ReadBuf::uninit(&mut room);
+    stream.try_read_buf(&mut come)?;
+    buffer.extend_from_slice(come.filled());
+    Ok(come.filled().len())
 }
 
 /// Does the same as [`read`] for a server's connection; waits for ever if there is none.

@@ -28,7 +28,6 @@ use crate::{
     local_node::{self, LocalNode, cluster_of},
     network::next_hops,
     operator::drain::Drain,
-    own_thread::OwnThread,
     peers::{
         Peers,
         heartbeat::{Heartbeat, clock_now},
@@ -37,6 +36,7 @@ use crate::{
         retransmission::{self, Retransmission},
     },
     resume::{self, Resume},
+    runtime_thread::RuntimeThread,
     tables::Tables,
 };
 
@@ -97,7 +97,7 @@ impl Daemon {
         let (wanted_hops, wanted) = watch::channel(Vec::new());
         next_hops::follow(local.netlink.clone(), wanted, hop_sender);
         let keys = keys::key_ring_over(&dataplane, &local)?;
-        let streams_thread = OwnThread::start("streams")?;
+        let streams_thread = RuntimeThread::start("streams")?;
         let (streams, from_others) = {
             let _within = streams_thread.enter();
             let port = local.config.cluster.stream_port.get();

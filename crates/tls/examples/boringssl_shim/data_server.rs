@@ -4,9 +4,13 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use baton_tls::{Acceptor, Certificates, NodeKeys, PemFile, TicketKeyRing, TicketKeys};
+use baton_tls::{
+    Acceptor, CertificateError, CertificateProblem, Certificates, NodeKeys, PemFile, TicketKeyRing,
+    TicketKeys,
+};
 use zeroize::Zeroizing;
 
+use crate::Failure;
 use crate::options::{Options, Unsupported};
 
 /// What all data servers of a test know.
@@ -35,27 +39,35 @@ impl DataServers {
     }
 
     /// The acceptor of the data server to which the connection of this number comes.
-    pub fn acceptor(&self, number: usize, options: &Options) -> Result<Acceptor, Unsupported> {
+    pub fn acceptor(&self, number: usize, options: &Options) -> Result<Acceptor, Failure> {
         let keys = TicketKeys::default();
         if options.has_tickets {
             keys.follow(&self.rings[number % self.rings.len()], self.now);
         }
         let alpn: Vec<_> = options.alpn.iter().map(Vec::as_slice).collect();
         Acceptor::new(certificates(options)?, &alpn, keys, b"the service")
-            .map_err(|error| Unsupported(error.to_string()))
+            .map_err(|error| Failure::Test(error.to_string()))
     }
 }
 
 /// The certificate and its key, which the runner has in two files.
-fn certificates(options: &Options) -> Result<Certificates, Unsupported> {
+fn certificates(options: &Options) -> Result<Certificates, Failure> {
+    if options.certificate.as_os_str().is_empty() {
+        return Err(Unsupported("a server without a certificate".to_owned()).into());
+    }
     let mut text = Zeroizing::new(Vec::new());
     for file in [&options.certificate, &options.key] {
-        let error = |error| Unsupported(format!("{}: {error}", file.display()));
+        let error = |error| format!("{}: {error}", file.display());
         text.extend(fs::read(file).map_err(error)?);
         text.push(b'\n');
     }
     let file = options.certificate.clone();
     let mode = 0o600;
-    Certificates::parse([&PemFile { file, mode, text }])
-        .map_err(|_| Unsupported("a certificate with a key of another kind".to_owned()))
+    Certificates::parse([&PemFile { file, mode, text }]).map_err(|error| match error {
+        CertificateError::File {
+            problem: CertificateProblem::BadKey(_),
+            ..
+        } => Unsupported("a certificate with a key of another kind".to_owned()).into(),
+        other => Failure::Test(other.to_string()),
+    })
 }

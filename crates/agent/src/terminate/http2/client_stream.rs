@@ -117,8 +117,8 @@ impl ClientStream {
 
     /// Takes the data out of the client's records that are whole.
     fn open_records(&mut self) {
-        let answers = &mut self.client_out.bytes;
-        match (self.session).receive(&mut self.client_in, &mut self.plain.bytes, answers) {
+        let alerts = &mut self.client_out.bytes;
+        match (self.session).receive(&mut self.client_in, &mut self.plain.bytes, alerts) {
             Ok(Received::Open) => (),
             Ok(Received::Closed) => self.client_has_ended = true,
             Err(error) => self.failure = Some(error),

@@ -14,6 +14,7 @@ use tokio::{
     net::UnixListener,
     process::{Child, Command},
     sync::mpsc,
+    task::spawn_blocking,
     time::{Instant, sleep, sleep_until, timeout, timeout_at},
 };
 use tracing::{info, warn};
@@ -212,7 +213,9 @@ impl Keeper {
         let current = self.current.as_mut().context("no TLS agent runs")?;
         // An answer that came too late is none to this order.
         while current.reports.try_recv().is_ok() {}
-        let order = ToAgent::Serve(settings.clone(), read(&settings)?);
+        let wanted = settings.clone();
+        let files = spawn_blocking(move || read(&wanted)).await??;
+        let order = ToAgent::Serve(settings.clone(), files);
         let gone = || anyhow!("the TLS agent has ended; its messages are in this log");
         current.to.send(order).await.map_err(|_| gone())?;
         let report = timeout(PATIENCE, current.reports.recv()).await;
@@ -261,7 +264,9 @@ impl Keeper {
 
     /// Starts this program once more, with the verb of the TLS agent. It outlives the daemon if that dies.
     async fn start(&mut self) -> Result<()> {
-        let account = share(&self.directory, &self.user)?;
+        let (directory, user) = (self.directory.clone(), self.user.clone());
+        // Names of users may come from far.
+        let account = spawn_blocking(move || share(&directory, &user)).await??;
         let mut child = Command::new("/proc/self/exe")
             .arg("tls-agent")
             .arg(&self.directory)

@@ -51,6 +51,7 @@ struct Shared {
     moves: Mutex<HashMap<u64, watch::Sender<bool>>>,
     /// Who waits for the process's answers to which question.
     asked: Mutex<HashMap<u64, mpsc::Sender<u8>>>,
+    /// The number of the next question. Links of this process to earlier daemons had others, to which it may still answer.
     next: AtomicU64,
 }
 
@@ -81,7 +82,7 @@ impl Link {
             reports: report,
             moves: Mutex::default(),
             asked: Mutex::default(),
-            next: AtomicU64::new(1),
+            next: AtomicU64::new(fastrand::u64(..)),
         });
         let link = Self {
             build,
@@ -142,6 +143,10 @@ impl Link {
         let Some(moving) = moves::read_question(&question.text) else {
             return;
         };
+        // Who has asked may have lost patience while this waited.
+        if question.answers.is_closed() {
+            return;
+        }
         let shared = &self.shared;
         shared.context.end_move(moving.ends);
         let number = shared.next.fetch_add(1, Relaxed);
@@ -202,6 +207,6 @@ async fn hear(shared: &Arc<Shared>, message: FromAgent) {
             }
         }
         FromAgent::Taken(number, yes) => shared.answer(number, yes, !yes),
-        FromAgent::Come(number, has_come) => shared.answer(number, has_come, true),
+        FromAgent::Arrived(number, has_come) => shared.answer(number, has_come, true),
     }
 }

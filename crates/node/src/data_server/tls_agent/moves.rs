@@ -6,7 +6,7 @@
 //!                  daemon <==yes================ daemon <--Taken-- agent
 //!                  program --ADOPT, with an empty ACK--> program --> the agent's listener: the session goes on
 //!  agent <--RST--  program
-//!                  daemon <==yes, it has come=== daemon <--Come-- agent
+//!                  daemon <==yes, it has come=== daemon <--Arrived-- agent
 //! ```
 //!
 //! Until it has come, the program is asked again to send ADOPT, which may be lost. If the other side cannot take the
