@@ -650,7 +650,13 @@ fn doubtful_pools_and_routes_are_warnings() {
         + 1;
     let says = "every data server of this pool has weight 0: it takes no new connections";
     let weighted = text.replace("policy = \"path\"", "policy = \"weighted\"");
-    assert_eq!(weightless(weighted), [(says.to_owned(), line)]);
+    assert_eq!(weightless(weighted.clone()), [(says.to_owned(), line)]);
+    let with_weights = weighted.replacen(
+        "[[service.pool]]",
+        "[[service.pool]]\nweights = { ds1 = 1 }",
+        1,
+    );
+    assert_eq!(weightless(with_weights), []);
     // If a pool has nodes and policy from its service, only the service gets the warning.
     let inherited = text
         .replace("policy = \"round-robin\"", "policy = \"weighted\"")

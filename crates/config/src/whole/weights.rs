@@ -8,6 +8,7 @@ use crate::reading::report::Report;
 use crate::sections::node::Keys as Node;
 use crate::service::keys::{Keys as Service, Nodes};
 use crate::service::policy::Policy;
+use crate::service::weights::Weights;
 use crate::values::members::Members;
 use crate::values::name::NodeName;
 
@@ -39,22 +40,28 @@ pub(super) fn warn_all_zero(
     services: &[Service],
     members: &[Nodes],
 ) {
-    let is_weightless =
-        |name: &NodeName| find(nodes, name).is_some_and(|node| node.weight.get() == Some(&0));
-    let is_idle = |policy, members: &Option<Members>| {
-        let all_zero = |members: &Members| members.iter().all(&is_weightless);
+    let is_weightless = |name: &NodeName, weights: Option<&Weights>| {
+        let own = || find(nodes, name)?.weight.get().copied();
+        let weight = weights.and_then(|weights| weights.of(name.as_str()));
+        weight.or_else(own) == Some(0)
+    };
+    let is_idle = |policy, members: &Option<Members>, weights| {
+        let all_zero = |members: &Members| members.iter().all(|name| is_weightless(name, weights));
         policy == Some(Policy::Weighted) && members.as_ref().is_some_and(all_zero)
     };
     for (service, members) in services.iter().zip(members) {
         let of_service = service.policy.get().copied();
+        let weights = service.weights.get();
         let mut idle = Vec::new();
-        if is_idle(of_service, &members.own) {
+        if is_idle(of_service, &members.own, weights) {
             idle.push(("service", &service.at));
         }
         for (pool, members) in service.pool.iter().zip(&members.pools) {
-            // A pool that has nodes and policy from its service has been reported with the service.
-            let inherits = pool.nodes.is_absent() && pool.policy.is_absent();
-            if is_idle(pool.policy(of_service), members) && !inherits {
+            // A pool that has all of this from its service has been reported with the service.
+            let inherits =
+                pool.nodes.is_absent() && pool.policy.is_absent() && pool.weights.is_absent();
+            let weights = pool.weights.get().or(weights);
+            if is_idle(pool.policy(of_service), members, weights) && !inherits {
                 idle.push(("pool", &pool.at));
             }
         }
