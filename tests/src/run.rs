@@ -55,6 +55,10 @@ pub fn run(scenario: &Scenario) -> Result<()> {
             scenario.lab.name().as_str()
         ));
     }
+    if outcome.is_err() {
+        // The steps that would have ended clients in the background did not come.
+        lab.end_others()?;
+    }
     let down = lab.down().context("while taking the lab down");
     match (outcome, down) {
         (Ok(()), Ok(down)) if !down.warnings.is_empty() => {

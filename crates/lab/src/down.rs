@@ -3,9 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
 use crate::cgroup;
 use crate::error::{Doing, Error, Result};
 use crate::file::LabName;
@@ -116,12 +113,8 @@ fn end_tls_agents(namespace: &Namespace) {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         words.split(|&byte| byte == 0).nth(1) == Some(b"tls-agent")
     };
-    let agents = || namespace.processes().into_iter().filter(is_agent);
-    for pid in agents() {
-        // It may have ended meanwhile.
-        let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
-    }
-    process::wait_until(GONE, || agents().next().is_none());
+    let agents = || namespace.processes().into_iter().filter(is_agent).collect();
+    process::kill_all(GONE, agents);
 }
 
 /// Removes a directory of pins with everything below it, and returns the number of pins.

@@ -177,6 +177,18 @@ pub(crate) fn end(processes: &[Process], patience: Duration) -> Vec<crate::Error
     errors
 }
 
+/// Kills processes until there are none of them any more, at most for so long. Returns whether that is so.
+pub(crate) fn kill_all(within: Duration, living: impl Fn() -> Vec<u32>) -> bool {
+    wait_until(within, || {
+        let pids = living();
+        for pid in &pids {
+            // It may have ended since. If it cannot be killed, it is there the next time.
+            let _ = kill(raw(*pid), Signal::SIGKILL);
+        }
+        pids.is_empty()
+    })
+}
+
 /// Polls until `done` gives true or `patience` is over. Returns whether `done` gave true.
 pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + patience;

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
@@ -14,6 +15,9 @@ use crate::process::{self, Process};
 use crate::ready::PATIENCE;
 use crate::state::{self, Lock, State};
 use crate::{ready, start};
+
+/// Processes that were killed are gone within this time.
+const ENDING: Duration = Duration::from_secs(5);
 
 /// A handle to a lab that is up. Dropping it leaves the lab up. Every call reads the lab's state
 /// again, so that handles in several processes agree.
@@ -188,6 +192,22 @@ impl Running {
             Some((host, thing)) => ready::wait(host, thing, &new, &namespace, PATIENCE),
             None => Ok(()), // The state holds only what the file names.
         }
+    }
+
+    /// Ends the processes in all hosts that the lab did not start, such as clients that a test has left behind.
+    ///
+    /// # Errors
+    /// [`Error::NotUp`].
+    pub fn end_others(&self) -> Result<()> {
+        let state = self.state()?;
+        let own: Vec<u32> = (state.processes.iter())
+            .flat_map(Process::session)
+            .collect();
+        process::kill_all(ENDING, || {
+            let inside = state.namespaces.iter().flat_map(Namespace::processes);
+            inside.filter(|pid| !own.contains(pid)).collect()
+        });
+        Ok(())
     }
 
     /// Takes the lab down: see [`down::down`].

@@ -2,8 +2,10 @@
 
 mod support;
 
+use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
-use std::process::Command;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use baton_lab::{Error, Lab, Options, Running, Signal};
@@ -325,6 +327,24 @@ fn a_stubborn_program_is_killed_and_its_children_too() -> Outcome {
         states.lines().all(|state| state.starts_with('Z')),
         "{states}"
     );
+    Ok(())
+}
+
+#[test]
+fn what_others_started_can_be_ended_alone() -> Outcome {
+    let Some(lab) = raise("others", PAIR)? else {
+        return Ok(());
+    };
+    let mut command = lab.running.exec("client")?;
+    command.args(["sh", "-c", "echo inside; sleep 7773"]);
+    let mut other = command.stdout(Stdio::piped()).spawn()?;
+    let mut said = String::new();
+    let stdout = other.stdout.take().ok_or("it has no output")?;
+    BufReader::new(stdout).read_line(&mut said)?;
+    assert_eq!(said, "inside\n");
+    lab.running.end_others()?;
+    assert_eq!(other.wait()?.signal(), Some(Signal::SIGKILL as i32));
+    assert_eq!(lab.get(WHOAMI)?, "ds1\n");
     Ok(())
 }
 

@@ -3,14 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
 use crate::error::{Doing, Error, Result};
 use crate::file::{BRIDGE, Host};
 use crate::netns::Namespace;
-use crate::process::{Process, wait_until};
+use crate::process::{Process, kill_all};
 use crate::running::Running;
 use crate::state::{self, Lock, State};
 use crate::{config, down, ready, start, topology};
@@ -108,17 +104,7 @@ impl Running {
 
 /// Ends every process inside the namespace, whoever started it.
 fn end_all(namespace: &Namespace) -> Result<()> {
-    let gone = wait_until(ENDING, || {
-        let pids = namespace.processes();
-        for pid in &pids {
-            // The process may have ended since.
-            match kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL) {
-                Ok(()) | Err(Errno::ESRCH) => {}
-                Err(_) => return false,
-            }
-        }
-        pids.is_empty()
-    });
+    let gone = kill_all(ENDING, || namespace.processes());
     if gone {
         return Ok(());
     }
